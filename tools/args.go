@@ -15,9 +15,9 @@ const maxArgsDepth = 64
 
 // Reasons why the arguments of a call cannot be read, worded for the model.
 var (
-	errDeep    = errors.New("the arguments are nested too deep")
-	errCut     = errors.New("the arguments were cut off, so nothing was done: send the whole call again, in smaller pieces if it is long")
-	errEscapes = errors.New(`a text contains backslashes that can be read in two ways: write each backslash that is meant as one twice (\\)`)
+	errTooNested = errors.New("the arguments are nested too deep")
+	errCutOff    = errors.New("the arguments were cut off, so nothing was done: send the whole call again, in smaller pieces if it is long")
+	errEscapes   = errors.New(`a text contains backslashes that can be read in two ways: write each backslash that is meant as one twice (\\)`)
 )
 
 // readArgs parses the arguments that a model wrote into a JSON value. The notes say what readArgs
@@ -50,14 +50,14 @@ func readArgs(raw json.RawMessage) (value any, notes []string, err error) {
 // notes what it repaired.
 func parseOrRepair(text string, notes []string) (any, []string, error) {
 	value, err := parse([]byte(text), maxArgsDepth)
-	if err == nil || errors.Is(err, errDeep) {
+	if err == nil || errors.Is(err, errTooNested) {
 		return value, notes, err
 	}
 	if inner, ok := unfence(text); ok {
 		text = inner
 		notes = append(notes, "the Markdown fence was taken off")
 	}
-	mended, more, mendErr := mend(text)
+	mended, more, mendErr := repairArgs(text)
 	if mendErr != nil {
 		return nil, nil, mendErr
 	}
@@ -81,11 +81,11 @@ func unfence(text string) (string, bool) {
 	return strings.TrimSpace(body), true
 }
 
-// mend repairs mistakes that can mean only one thing: raw line ends and tabs in strings, commas
-// before a closing bracket, and backslashes that begin no escape, which are kept as backslashes. It
-// refuses a text that was cut off, because the missing end may matter.
-func mend(text string) (mended string, notes []string, err error) {
-	m := argsMender{text: text}
+// repairArgs repairs mistakes that can mean only one thing: raw line ends and tabs in strings, commas before a closing
+// bracket, and backslashes that begin no escape, which are kept as backslashes. It refuses a text that was cut off,
+// because the missing end may matter.
+func repairArgs(text string) (mended string, notes []string, err error) {
+	m := argsRepairer{text: text}
 	m.out.Grow(len(text) + 16)
 	for i := 0; i < len(text); {
 		if m.inText {
@@ -96,7 +96,7 @@ func mend(text string) (mended string, notes []string, err error) {
 	}
 	switch {
 	case m.inText || m.depth > 0 || strings.HasPrefix(text, "```"):
-		return "", nil, errCut
+		return "", nil, errCutOff
 	case m.ambiguous:
 		return "", nil, errEscapes
 	}
@@ -112,28 +112,27 @@ func mend(text string) (mended string, notes []string, err error) {
 	return m.out.String(), notes, nil
 }
 
-// An argsMender copies the arguments of a call to out, one character at a time, and repairs
-// mistakes on the way.
-type argsMender struct {
+// An argsRepairer copies the arguments of a call to out, one character at a time, and repairs mistakes on the way.
+type argsRepairer struct {
 	text   string
 	out    strings.Builder
 	depth  int  // how many brackets are open
 	inText bool // the next byte is inside quotes
-	// escapes says that the current string contains an escape that could also mean a backslash and
-	// a letter; bare says that it contains a backslash that cannot begin an escape. If it contains
-	// both, the meaning of the escape is ambiguous.
-	escapes, bare bool
+	// hasEscape says that the current string contains an escape that could also mean a backslash and a letter;
+	// hasBareBackslash says that it contains a backslash that cannot begin an escape. If it contains both, the meaning
+	// of the escape is ambiguous.
+	hasEscape, hasBareBackslash bool
 
-	commas, controls, slashes, ambiguous bool // what was repaired or found so far: commas, line ends and tabs, backslashes, and strings whose backslashes can be read in two ways
+	commas, controls, slashes, ambiguous bool // which mistakes were repaired or found so far: commas, line ends and tabs, backslashes, and strings whose backslashes can be read in two ways
 }
 
 // copyOutsideText copies the byte at i, which is outside quotes, and returns the index of the next
 // byte.
-func (m *argsMender) copyOutsideText(i int) int {
+func (m *argsRepairer) copyOutsideText(i int) int {
 	c := m.text[i]
 	switch c {
 	case '"':
-		m.inText, m.escapes, m.bare = true, false, false
+		m.inText, m.hasEscape, m.hasBareBackslash = true, false, false
 	case '{', '[':
 		m.depth++
 	case '}', ']':
@@ -154,12 +153,12 @@ const maxBlank = 1024
 
 // copyInsideText copies the character at i, which is inside quotes, and returns the index of the
 // next character.
-func (m *argsMender) copyInsideText(i int) int {
+func (m *argsRepairer) copyInsideText(i int) int {
 	c := m.text[i]
 	switch {
 	case c == '"':
 		m.inText = false
-		m.ambiguous = m.ambiguous || m.escapes && m.bare
+		m.ambiguous = m.ambiguous || m.hasEscape && m.hasBareBackslash
 	case c == '\\' && i+1 < len(m.text):
 		return m.copyEscape(i)
 	case c < 0x20:
@@ -178,14 +177,14 @@ func (m *argsMender) copyInsideText(i int) int {
 
 // copyEscape copies the escape that begins with the backslash at i, or doubles the backslash if it
 // begins no escape. It returns the index after it.
-func (m *argsMender) copyEscape(i int) int {
+func (m *argsRepairer) copyEscape(i int) int {
 	next := m.text[i+1]
 	switch {
 	case next == '"' || next == '\\' || next == '/':
 	case strings.IndexByte("bfnrt", next) >= 0, next == 'u' && startsWithFourHex(m.text[i+2:]):
-		m.escapes = true
+		m.hasEscape = true
 	default:
-		m.bare, m.slashes = true, true
+		m.hasBareBackslash, m.slashes = true, true
 		m.out.WriteString(`\\`)
 		return i + 1
 	}
@@ -230,7 +229,7 @@ func (p *parser) parseValue(depth int) (any, error) {
 	switch t := token.(type) {
 	case json.Delim:
 		if depth == 0 {
-			return nil, errDeep
+			return nil, errTooNested
 		}
 		if t == '[' {
 			return p.parseArray(depth - 1)

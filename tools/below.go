@@ -4,7 +4,7 @@ import "strings"
 
 // TouchBelow returns what a call touches if it shows files below a path of the workspace.
 func TouchBelow(path string) Touch {
-	return Touch{Subject: Paths{path}, Reads: AnyFiles{}, Writes: NoFiles{}, Outward: Inside{}}
+	return Touch{Subject: Paths{path}, Reads: AnyFiles{}, Writes: NoFiles{}, Outward: NothingOutward{}}
 }
 
 // OrDot returns path, or "." for the workspace itself if path is empty.

@@ -11,14 +11,14 @@ import (
 // BenchmarkFirstCheck measures the first call of a tool, which compiles its schema.
 func BenchmarkFirstCheck(b *testing.B) {
 	for b.Loop() {
-		if _, _, err := tools.NewSet(look()).Check(tools.Call{Name: "look", Args: json.RawMessage(`{"path":"a"}`)}); err != nil {
+		if _, _, err := tools.NewSet(lookTool()).Check(tools.Call{Name: "look", Args: json.RawMessage(`{"path":"a"}`)}); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
 func BenchmarkCheck(b *testing.B) {
-	set := tools.NewSet(look())
+	set := tools.NewSet(lookTool())
 	for name, args := range map[string]string{
 		"small":   `{"path":"notes.txt","limit":"5"}`,
 		"big":     `{"path":"` + strings.Repeat(`line\n`, 160_000) + `"}`,

@@ -9,7 +9,7 @@ import (
 	"parley/tools"
 )
 
-// A tool's function encloses files around its value, which the model reads as it is.
+// A tool's function can enclose files with its value, which the model reads unchanged.
 func TestEnclosedFiles(t *testing.T) {
 	draw := tools.New(tools.Spec{Name: "draw"}, func(context.Context, tools.Call, struct{}) (any, error) {
 		return tools.Untrusted{Value: tools.Enclosed{Value: "drawn", Files: []string{"a.png", "b.txt"}}}, nil

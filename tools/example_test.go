@@ -9,7 +9,7 @@ import (
 	"parley/tools"
 )
 
-// repeatArgs are what a model writes to call the tool below. Their schema is derived from them.
+// repeatArgs are the arguments of the tool below. Their schema is derived from the type.
 type repeatArgs struct {
 	Word  string `json:"word" jsonschema:"what to say"`
 	Times int    `json:"times,omitempty" jsonschema:"how often; once if left out"`

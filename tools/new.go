@@ -153,7 +153,7 @@ func (f *function[Args]) encode(value any) (Result, error) {
 	if passing, ok := value.(Fleeting); ok {
 		value = passing.Value
 		var err error
-		if kept, err = plainjson.Marshal(passing.Kept); err != nil {
+		if kept, err = plainjson.Marshal(passing.StoredValue); err != nil {
 			return Result{}, fmt.Errorf("encode what is kept of the result of %s: %w", f.spec.Name, err)
 		}
 	}
@@ -161,7 +161,7 @@ func (f *function[Args]) encode(value any) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("encode the result of %s: %w", f.spec.Name, err)
 	}
-	return Result{Content: raw, Untrusted: untrusted, Pictures: shown.Pictures, Kept: kept, Field: typed.Field, MIME: typed.MIME, Enclosed: enclosed.Files}, nil
+	return Result{Content: raw, Untrusted: untrusted, Pictures: shown.Pictures, StoredContent: kept, Field: typed.Field, MIME: typed.MIME, Enclosed: enclosed.Files}, nil
 }
 
 // schemaFor derives the schema of a struct and the names of its fields. The same struct always

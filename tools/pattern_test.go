@@ -41,7 +41,7 @@ func TestPatternsAreBounded(t *testing.T) {
 	}
 }
 
-// The schema of a tool from elsewhere brings patterns of its own.
+// Patterns in the schema of a foreign tool are bounded, too.
 func TestPatternsOfSchemasAreBounded(t *testing.T) {
 	t.Parallel()
 	for pattern, fine := range map[string]bool{`^[a-z]{2,40}$`: true, `(\\pL?){999}`: false} {

@@ -13,8 +13,9 @@ import (
 type Set struct {
 	tools map[string]*member
 	specs []Spec // sorted by name
-	// without has the sets that Without has made, by the names of what they lack. Thousands of turns share them.
-	without sync.Map // from string to *Set
+	// withoutCache has the results of Without, by the names of the tools that were left out. Thousands of turns share
+	// them.
+	withoutCache sync.Map // from string to *Set
 }
 
 // A member is a tool of a Set with its schema. The schema is compiled when it is first needed, so that the program
@@ -75,14 +76,14 @@ func (s *Set) Within(other *Set) *Set {
 // Without returns the set without the tools with these names. It returns the same set again for the same names.
 func (s *Set) Without(names ...string) *Set {
 	key := strings.Join(names, "\x00")
-	if made, ok := s.without.Load(key); ok {
+	if made, ok := s.withoutCache.Load(key); ok {
 		return made.(*Set) //nolint:forcetypeassert // nothing else is stored
 	}
 	members := maps.Clone(s.tools)
 	for _, name := range names {
 		delete(members, name)
 	}
-	made, _ := s.without.LoadOrStore(key, newSet(members))
+	made, _ := s.withoutCache.LoadOrStore(key, newSet(members))
 	return made.(*Set) //nolint:forcetypeassert // nothing else is stored
 }
 
@@ -95,8 +96,8 @@ func (s *Set) Lookup(name string) (Tool, bool) {
 	return m.tool, true
 }
 
-// Quotes reports whether the set has a tool with that name whose results contain only text by others; see
-// Spec.Quotes. A nil set has no tools.
+// Quotes reports whether the set has a tool with that name whose results contain only text by others; see Spec.Quotes.
+// A nil set has no tools.
 func (s *Set) Quotes(name string) bool {
 	if s == nil {
 		return false

@@ -24,15 +24,15 @@ type lookArgs struct {
 	} `json:"options,omitzero"`
 }
 
-func look() tools.Tool {
+func lookTool() tools.Tool {
 	return tools.New(tools.Spec{Name: "look", Effect: tools.Pure}, func(_ context.Context, _ tools.Call, args lookArgs) (any, error) {
 		return args, nil
 	})
 }
 
-func check(t *testing.T, args string) (string, string, *tools.Error) {
+func checkArgs(t *testing.T, args string) (string, string, *tools.Error) {
 	t.Helper()
-	got, note, err := tools.NewSet(look()).Check(tools.Call{Name: "look", Args: json.RawMessage(args)})
+	got, note, err := tools.NewSet(lookTool()).Check(tools.Call{Name: "look", Args: json.RawMessage(args)})
 	return string(got), note, err
 }
 
@@ -50,7 +50,7 @@ func TestSchema(t *testing.T) {
 	if err := json.Unmarshal([]byte(want), &a); err != nil {
 		t.Fatal(err)
 	}
-	got := look().Spec().Schema
+	got := lookTool().Spec().Schema
 	if err := json.Unmarshal(got, &b); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestSchema(t *testing.T) {
 		t.Errorf("schema is\n%s\nwant\n%s", got, want)
 	}
 	for range 20 {
-		if again := look().Spec().Schema; string(again) != string(got) {
+		if again := lookTool().Spec().Schema; string(again) != string(got) {
 			t.Fatalf("the schema's bytes change:\n%s\n%s", got, again)
 		}
 	}
@@ -73,7 +73,7 @@ func mustJSON(t *testing.T, v any) string {
 	return string(raw)
 }
 
-func TestNewRefusesWhatItCannotDescribe(t *testing.T) {
+func TestNewRefusesUnknownTypes(t *testing.T) {
 	defer func() {
 		if r := recover(); r == nil || !strings.Contains(r.(string), "odd") {
 			t.Errorf("recovered %v, want a panic that names the tool", r)
@@ -83,7 +83,7 @@ func TestNewRefusesWhatItCannotDescribe(t *testing.T) {
 }
 
 func TestRunDecodesAndEncodes(t *testing.T) {
-	result, err := look().Run(t.Context(), tools.Call{Args: json.RawMessage(`{"path":"a<b","limit":3}`)})
+	result, err := lookTool().Run(t.Context(), tools.Call{Args: json.RawMessage(`{"path":"a<b","limit":3}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestRunDecodesAndEncodes(t *testing.T) {
 		`[1]`:                  "one JSON object",
 		`{"path":"a","zzz":1}`: "path, limit, deep",
 	} {
-		_, err := look().Run(t.Context(), tools.Call{Args: json.RawMessage(args)})
+		_, err := lookTool().Run(t.Context(), tools.Call{Args: json.RawMessage(args)})
 		wrong, ok := errors.AsType[*tools.Error](err)
 		if !ok || wrong.Code != tools.InvalidArgs || !strings.Contains(wrong.Message, want) {
 			t.Errorf("Run(%s) = %v, want invalid_args with %q", args, err, want)
@@ -145,7 +145,7 @@ func TestSet(t *testing.T) {
 		return tools.New(tools.Spec{Name: name, Permission: perm}, func(context.Context, tools.Call, struct{}) (any, error) { return result, nil })
 	}
 	set := tools.NewSet(named("b", tools.FileRead, "old"), named("c", tools.Shell, ""), named("a", "", ""), named("b", tools.FileRead, "new"))
-	if got := names(set); got != "a b c" {
+	if got := toolNames(set); got != "a b c" {
 		t.Errorf("tools are %s", got)
 	}
 	b, ok := set.Lookup("b")
@@ -156,7 +156,7 @@ func TestSet(t *testing.T) {
 		t.Errorf("b gives %s, %v: the later tool should have replaced the earlier", result.Content, err)
 	}
 	granted := set.Granted([]tools.Permission{tools.FileRead})
-	if got := names(granted); got != "a b" {
+	if got := toolNames(granted); got != "a b" {
 		t.Errorf("granted are %s", got)
 	}
 	if _, ok := granted.Lookup("c"); ok {
@@ -166,13 +166,13 @@ func TestSet(t *testing.T) {
 	if err == nil || err.Code != tools.NotFound || !strings.Contains(err.Message, "a, b") {
 		t.Errorf("Check of an unknown tool gave %v", err)
 	}
-	_, _, err = tools.NewSet(look()).Check(tools.Call{Name: "Look_"})
+	_, _, err = tools.NewSet(lookTool()).Check(tools.Call{Name: "Look_"})
 	if err == nil || !strings.Contains(err.Message, "did you mean look?") {
 		t.Errorf("Check of a mistyped tool gave %v", err)
 	}
 }
 
-func names(s *tools.Set) string {
+func toolNames(s *tools.Set) string {
 	var list []string
 	for _, spec := range s.Specs() {
 		list = append(list, spec.Name)
@@ -180,8 +180,8 @@ func names(s *tools.Set) string {
 	return strings.Join(list, " ")
 }
 
-func TestCheckSideBySide(t *testing.T) {
-	set := tools.NewSet(look())
+func TestCheckConcurrently(t *testing.T) {
+	set := tools.NewSet(lookTool())
 	var wg sync.WaitGroup
 	for range 16 {
 		wg.Go(func() {
@@ -193,7 +193,7 @@ func TestCheckSideBySide(t *testing.T) {
 	wg.Wait()
 }
 
-func TestCheckMends(t *testing.T) {
+func TestCheckRepairs(t *testing.T) {
 	for _, c := range []struct{ name, args, want, note string }{
 		{"as it is", `{"path":"a","limit":5}`, `{"limit":5,"path":"a"}`, ""},
 		{"fence", "```json\n{\"path\":\"a\"}\n```", `{"path":"a"}`, "fence"},
@@ -216,7 +216,7 @@ func TestCheckMends(t *testing.T) {
 		{"not for HTML", `{"path":"<&>"}`, `{"path":"<&>"}`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, note, err := check(t, c.args)
+			got, note, err := checkArgs(t, c.args)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -264,7 +264,7 @@ func TestCheckRefuses(t *testing.T) {
 		{"thrice encoded", `"\"\\\"{}\\\"\""`, "one JSON object"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, _, err := check(t, c.args)
+			got, _, err := checkArgs(t, c.args)
 			if err == nil {
 				t.Fatalf("took it as %s", got)
 			}
@@ -284,7 +284,7 @@ func TestCheckIsQuickWithBombs(t *testing.T) {
 		"unknown names":    `{"` + strings.Repeat("x", 200_000) + `":1,"path":"a"}`,
 	} {
 		start := time.Now()
-		if _, _, err := check(t, args); err == nil {
+		if _, _, err := checkArgs(t, args); err == nil {
 			t.Errorf("%s: taken", name)
 		} else if len(err.Message) > 2048 {
 			t.Errorf("%s: the message has %d bytes", name, len(err.Message))
@@ -295,12 +295,16 @@ func TestCheckIsQuickWithBombs(t *testing.T) {
 	}
 }
 
-// raw is a tool with a given schema, like those of another program.
-type raw struct{ schema string }
+// rawSchemaTool is a tool with a given schema, like another program's tools.
+type rawSchemaTool struct{ schema string }
 
-func (r raw) Spec() tools.Spec { return tools.Spec{Name: "raw", Schema: json.RawMessage(r.schema)} }
+func (r rawSchemaTool) Spec() tools.Spec {
+	return tools.Spec{Name: "raw", Schema: json.RawMessage(r.schema)}
+}
 
-func (r raw) Run(context.Context, tools.Call) (tools.Result, error) { return tools.Result{}, nil }
+func (r rawSchemaTool) Run(context.Context, tools.Call) (tools.Result, error) {
+	return tools.Result{}, nil
+}
 
 func TestForeignSchemas(t *testing.T) {
 	for name, schema := range map[string]string{
@@ -312,12 +316,12 @@ func TestForeignSchemas(t *testing.T) {
 		"not a thing": `[]`,
 		"nonsense":    `{"type":"objekt"}`,
 	} {
-		_, _, err := tools.NewSet(raw{schema}).Check(tools.Call{Name: "raw", Args: json.RawMessage(`{}`)})
+		_, _, err := tools.NewSet(rawSchemaTool{schema}).Check(tools.Call{Name: "raw", Args: json.RawMessage(`{}`)})
 		if err == nil {
 			t.Errorf("%s: taken", name)
 		}
 	}
-	open := tools.NewSet(raw{`{"type":"object","properties":{"n":{"anyOf":[{"type":"integer"},{"type":"string"}]}}}`})
+	open := tools.NewSet(rawSchemaTool{`{"type":"object","properties":{"n":{"anyOf":[{"type":"integer"},{"type":"string"}]}}}`})
 	got, note, err := open.Check(tools.Call{Name: "raw", Args: json.RawMessage(`{"n":"5","other":1}`)})
 	if err != nil || note != "" || string(got) != `{"n":"5","other":1}` {
 		t.Errorf("a choice was not left alone: %s, %q, %v", got, note, err)
@@ -330,7 +334,7 @@ func FuzzCheck(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	set := tools.NewSet(look())
+	set := tools.NewSet(lookTool())
 	f.Fuzz(func(t *testing.T, args string) {
 		got, _, err := set.Check(tools.Call{Name: "look", Args: json.RawMessage(args)})
 		if err != nil {
@@ -340,14 +344,14 @@ func FuzzCheck(f *testing.F) {
 		if err != nil || note != "" || string(again) != string(got) {
 			t.Errorf("what was mended is not whole: %s, then %s, %q, %v", got, again, note, err)
 		}
-		if _, err := look().Run(t.Context(), tools.Call{Args: got}); err != nil && !strings.Contains(err.Error(), "cannot be number") { // a number may be too big for an int
+		if _, err := lookTool().Run(t.Context(), tools.Call{Args: got}); err != nil && !strings.Contains(err.Error(), "cannot be number") { // a number may be too big for an int
 			t.Errorf("what was checked cannot be run: %s: %v", got, err)
 		}
 	})
 }
 
-// Each turn asks for the set without some tools: it must not get one of its own.
-func TestWithoutIsMadeOnce(t *testing.T) {
+// Each turn asks for the set without some tools: it must not get a set of its own.
+func TestWithoutIsCached(t *testing.T) {
 	named := func(name string) tools.Tool {
 		return tools.New(tools.Spec{Name: name, Effect: tools.Pure}, func(context.Context, tools.Call, lookArgs) (any, error) { return name, nil })
 	}

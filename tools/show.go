@@ -11,8 +11,8 @@ import (
 // command line, a diff, or a message. It replaces the arguments that it shows completely; the others are shown by
 // name and value.
 type Showing struct {
-	Text string   // of any length and number of lines; "" shows all arguments by name
-	Of   []string // the names of the arguments that Text shows completely
+	Text      string   // of any length and number of lines; "" shows all arguments by name
+	ShownArgs []string // the names of the arguments that Text shows completely
 }
 
 // Shows turns a function of a call's arguments into one for Spec.Shows.

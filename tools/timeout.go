@@ -7,18 +7,18 @@ import (
 
 // The usual bounds of a call: see Spec.
 const (
-	usualTimeout    = 10 * time.Second
-	usualMaxTimeout = time.Minute
+	defaultTimeout    = 10 * time.Second
+	defaultMaxTimeout = time.Minute
 )
 
 // bounds returns how long a call may take, and the longest time that the model may ask for; 0 if it may not ask.
 func (s Spec) bounds() (limit, most time.Duration) {
 	limit, most = s.Timeout, s.MaxTimeout
 	if limit <= 0 {
-		limit = usualTimeout
+		limit = defaultTimeout
 	}
 	if most == 0 {
-		most = max(limit, usualMaxTimeout)
+		most = max(limit, defaultMaxTimeout)
 	}
 	return limit, max(most, 0)
 }

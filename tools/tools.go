@@ -97,28 +97,30 @@ type Call struct {
 	Name string
 	// Args is a JSON object that matches the schema.
 	Args json.RawMessage
-	// Attempt counts from 1.
+	// HeldAt is the last time at which it was certain that no other process works on the session; zero if no other can.
+	// A tool that changes something must do so soon after that time, because another process may take over the session
+	// later.
 	Attempt int
-	// Held is the last time at which it was certain that no other process works on the session; zero if no other
+	// HeldAt is the last time at which it was certain that no other process works on the session; zero if no other
 	// can. A tool that changes something must do so soon after that time, because another process may take over the
 	// session later.
-	Held time.Time
-	// CheckLease, if set, returns an error if it is not certain that no other process works on the session. A tool that
-	// changes something after it has worked for long calls it first, and Held is then the time before that.
+	HeldAt time.Time
+	// CheckLease, if set, returns an error if another process may work on the session. A tool that changes something
+	// after a long time of work calls it first; HeldAt is from before that time.
 	CheckLease func(ctx context.Context) error
-	// WaitsUntil is until when the call waits for a device, because an earlier attempt was postponed: see Postponed. It is
-	// zero if none was.
+	// WaitsUntil is the time until which the call waits for a device, because an earlier attempt was postponed: see
+	// Postponed. It is zero if none was.
 	WaitsUntil time.Time
 
 	Turn    string
 	Session string // the session's key
 	Agent   string
 	// Parent is the key of the session for which a sub-agent makes the call; "" if the caller is not a sub-agent.
-	Parent string
-	Person string // the person on whose behalf the call is made: CHANNEL:USER
-	Called string // the person's name on their platform; it proves nothing
-	Owner  bool   // whether that person owns the bot
-	At     string // the address of the conversation, CHANNEL:CHAT or CHANNEL:CHAT/THREAD
+	Parent     string
+	Person     string // the person on whose behalf the call is made: CHANNEL:USER
+	PersonName string // the person's name on their platform; it proves nothing
+	Owner      bool   // whether that person owns the bot
+	Address    string // the address of the conversation, CHANNEL:CHAT or CHANNEL:CHAT/THREAD
 	// Scheduled says that a schedule began the turn, rather than a message that the person has just sent.
 	Scheduled bool
 	// Private says that only that person reads the conversation.
@@ -131,7 +133,7 @@ type Call struct {
 	// Touches returns what the call touches. It is the function of the tool's Spec; if it is nil,
 	// the worst is assumed.
 	Touches func(call Call) Touch
-	// Seen, if set, says where the model has read a complete address, word for word, in a person's message or in a
+	// Seen, if set, returns where the model has read a complete address, word for word, in a person's message or in a
 	// tool's result. Once the model has read something untrusted, only results of tools that quote count (see
 	// Spec.Quotes), because a model can make most tools print any text.
 	Seen func(address string) Sighting
@@ -156,10 +158,11 @@ type Result struct {
 	// type of that text, or of a Content that is a text; "" for plain text. Programs are shown the text, and models
 	// the whole Content.
 	Field, MIME string
-	// Kept is stored in the session instead of Content, which the model then sees only in this
-	// turn; if Kept is nil, Content is stored.
-	Kept json.RawMessage
-	// Enclosed are paths of files in the session's workspace that go with the turn's answer, as they are then.
+	// StoredContent is stored in the session instead of Content, which the model then sees only in this turn; if
+	// StoredContent is nil, Content is stored.
+	StoredContent json.RawMessage
+	// Enclosed are paths of files in the session's workspace that are sent with the turn's answer, with the content
+	// that they have then.
 	Enclosed []string
 }
 
@@ -188,11 +191,11 @@ type Typed struct {
 	Field, MIME string
 }
 
-// Fleeting is what a tool's function returns to show the model Value only in this turn; the session stores Kept
+// Fleeting is what a tool's function returns to show the model Value only in this turn; the session stores StoredValue
 // instead. A Fleeting may be the value of an Untrusted.
-type Fleeting struct{ Value, Kept any }
+type Fleeting struct{ Value, StoredValue any }
 
-// Enclosed is what a tool's function returns around its value to have files of the session's workspace go with the turn's
+// Enclosed is what a tool's function returns around its value to send files of the session's workspace with the turn's
 // answer: see Result.Enclosed.
 type Enclosed struct {
 	Value any
@@ -251,8 +254,8 @@ const (
 	NodeAway         Code = "node_away"    // the device that has the tool has no link now; nothing was done
 )
 
-// ErrUnwanted is the cause of the end of a call's ctx if nobody wants the call's outcome anymore, such as after /stop.
-// After any other end, such as that of the process, the next attempt of the call asks for the outcome.
+// ErrUnwanted is the cause of the end of a call's ctx if the call's outcome is no longer wanted, for example after
+// /stop. After any other end, such as the process's, the next attempt of the call asks for the outcome.
 var ErrUnwanted = errors.New("nobody wants the outcome anymore")
 
 // An Error is a failed call, in the form in which the model reads it.

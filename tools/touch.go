@@ -63,32 +63,32 @@ func (NoFiles) isFiles()  {}
 func (AnyFiles) isFiles() {}
 func (Paths) isFiles()    {}
 
-// An Outward says what a call does to the outside, beyond its answer to the person who asks: Inside, Would, Runs,
-// or HandsOut.
+// An Outward says what a call does to the outside, beyond its answer to the person who asks: NothingOutward,
+// OutwardEffect, RunsProgram, or HandsOutTask.
 type Outward interface{ isOutward() }
 
-// Inside means nothing beyond what the Subject says: a request to a URL, a message to a Chat.
-type Inside struct{}
+// NothingOutward means nothing beyond what the Subject says: a request to a URL, a message to a Chat.
+type NothingOutward struct{}
 
-// Would says what the call does, worded for the person who approves it: "it would …".
-type Would string
+// OutwardEffect says what the call does, worded for the person who approves it: "it would …".
+type OutwardEffect string
 
-// Runs says that the call runs a program in the sandbox, and what that would do. It counts as acting on
-// the outside if the program can reach the network.
-type Runs struct {
-	Would Would
+// RunsProgram says that the call runs a program in the sandbox, and what that would do. It counts as acting on the
+// outside if the program can reach the network.
+type RunsProgram struct {
+	Effect OutwardEffect
 	// Offline says that the program gets no network access. Without a sandbox, it has network access
 	// anyway.
 	Offline bool
 }
 
-// HandsOut means that a sub-agent, which may fetch pages, works on a task.
-type HandsOut struct{}
+// HandsOutTask means that a sub-agent, which may fetch pages, works on a task.
+type HandsOutTask struct{}
 
-func (Inside) isOutward()   {}
-func (Would) isOutward()    {}
-func (Runs) isOutward()     {}
-func (HandsOut) isOutward() {}
+func (NothingOutward) isOutward() {}
+func (OutwardEffect) isOutward()  {}
+func (RunsProgram) isOutward()    {}
+func (HandsOutTask) isOutward()   {}
 
 // Touches turns a function of a call's arguments into one for Spec.Touches. If arguments can be parsed only in
 // part, the function gets that part; the tool refuses such a call.
@@ -106,7 +106,7 @@ func TouchesAlways(t Touch) func(Call) Touch { return func(Call) Touch { return 
 // TouchesNothing returns a function for Spec.Touches of a tool that touches neither files nor the outside, and
 // whose arguments are shown to rules as JSON.
 func TouchesNothing() func(Call) Touch {
-	return TouchesAlways(Touch{Reads: NoFiles{}, Writes: NoFiles{}, Outward: Inside{}})
+	return TouchesAlways(Touch{Reads: NoFiles{}, Writes: NoFiles{}, Outward: NothingOutward{}})
 }
 
 // Touch returns what the call touches.

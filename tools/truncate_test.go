@@ -11,25 +11,25 @@ import (
 	"parley/tools"
 )
 
-func cut(t *testing.T, content string, most int) string {
+func truncateTo(t *testing.T, content string, most int) string {
 	t.Helper()
 	got, was := tools.Truncate(json.RawMessage(content), most, "out/1")
 	if !was {
 		t.Errorf("%d bytes were not cut to %d", len(content), most)
 	}
-	proper(t, got, most)
+	wantValid(t, got, most)
 	return string(got)
 }
 
-// proper checks what must be true of every result.
-func proper(t *testing.T, got json.RawMessage, most int) {
+// wantValid checks the properties that every result must have.
+func wantValid(t *testing.T, got json.RawMessage, most int) {
 	t.Helper()
 	if !json.Valid(got) || !utf8.Valid(got) || len(got) > most {
 		t.Errorf("%d bytes for at most %d, valid JSON %v, UTF-8 %v: %.200s", len(got), most, json.Valid(got), utf8.Valid(got), got)
 	}
 }
 
-func TestTruncateLeavesWhatFits(t *testing.T) {
+func TestTruncateLeavesShortResults(t *testing.T) {
 	for _, content := range []string{`{"a": 1}`, `"x"`, `[1,2]`, `null`} {
 		got, was := tools.Truncate(json.RawMessage(content), len(content), "")
 		if was || string(got) != content {
@@ -39,7 +39,7 @@ func TestTruncateLeavesWhatFits(t *testing.T) {
 }
 
 func TestTruncateText(t *testing.T) {
-	got := cut(t, `"`+strings.Repeat("ä", 1000)+`"`, 200)
+	got := truncateTo(t, `"`+strings.Repeat("ä", 1000)+`"`, 200)
 	var text string
 	if err := json.Unmarshal([]byte(got), &text); err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func TestTruncateText(t *testing.T) {
 	}
 	for _, escape := range []string{`\n`, `\u00e4`, `\ud83d\ude00`, `\ud83d`, `\\`, `\"`} {
 		for most := 150; most < 170; most++ {
-			got := cut(t, `"`+strings.Repeat(escape, 100)+`"`, most)
+			got := truncateTo(t, `"`+strings.Repeat(escape, 100)+`"`, most)
 			body, _, _ := strings.Cut(got[1:], `\n[cut`)
 			if strings.ReplaceAll(body, escape, "") != "" {
 				t.Errorf("an escape was cut: %s", got)
@@ -67,7 +67,7 @@ func TestTruncateArray(t *testing.T) {
 	for i := range 1000 {
 		items = append(items, fmt.Sprintf(`{"n": %d, "s": "],}\"["}`, i))
 	}
-	got := cut(t, "[ "+strings.Join(items, " , ")+"]", 500)
+	got := truncateTo(t, "[ "+strings.Join(items, " , ")+"]", 500)
 	var list []map[string]any
 	if err := json.Unmarshal([]byte(got), &list); err != nil {
 		t.Fatal(err)
@@ -81,14 +81,14 @@ func TestTruncateArray(t *testing.T) {
 			t.Errorf("element %d became %v", i, item)
 		}
 	}
-	if got := cut(t, `["`+strings.Repeat("x", 1000)+`",1]`, 300); !strings.HasPrefix(got, `["xxx`) || !strings.Contains(got, `"shown":1,"total":2`) {
+	if got := truncateTo(t, `["`+strings.Repeat("x", 1000)+`",1]`, 300); !strings.HasPrefix(got, `["xxx`) || !strings.Contains(got, `"shown":1,"total":2`) {
 		t.Errorf("a long first element became %s", got)
 	}
 }
 
-func TestTruncateKeepsWhatCounts(t *testing.T) {
+func TestTruncateKeepsImportantMembers(t *testing.T) {
 	out := strings.Repeat("progress\\n", 10_000)
-	got := cut(t, `{"exit_code":1,"stdout":"begin`+out+`","stderr":"`+out+`panic: end","duration_ms":5}`, 2000)
+	got := truncateTo(t, `{"exit_code":1,"stdout":"begin`+out+`","stderr":"`+out+`panic: end","duration_ms":5}`, 2000)
 	var r struct {
 		ExitCode int `json:"exit_code"`
 		Stdout   string
@@ -105,39 +105,39 @@ func TestTruncateKeepsWhatCounts(t *testing.T) {
 		t.Errorf("the room is badly shared: %d and %d bytes", len(r.Stdout), len(r.Stderr))
 	}
 	// One long member gets all the room.
-	if got := cut(t, `{"content":"`+out+`","a":1}`, 2000); len(got) < 1980 || !strings.HasSuffix(got, `,"a":1}`) {
+	if got := truncateTo(t, `{"content":"`+out+`","a":1}`, 2000); len(got) < 1980 || !strings.HasSuffix(got, `,"a":1}`) {
 		t.Errorf("%d of 2000 bytes are used: %.100s", len(got), got)
 	}
 	// An array in an object is cut as an array.
-	if got := cut(t, `{"entries":[`+strings.Repeat(`{"name":"x"},`, 1000)+`{}]}`, 500); !strings.Contains(got, `"total":1001`) {
+	if got := truncateTo(t, `{"entries":[`+strings.Repeat(`{"name":"x"},`, 1000)+`{}]}`, 500); !strings.Contains(got, `"total":1001`) {
 		t.Errorf("the entries became %s", got)
 	}
 }
 
-func TestTruncateWhatHasTooManyParts(t *testing.T) {
+func TestTruncateTooManyParts(t *testing.T) {
 	var b strings.Builder
 	for i := range 1000 {
 		fmt.Fprintf(&b, `"k%d":%d,`, i, i)
 	}
-	got := cut(t, `{`+b.String()+`"end":0}`, 400)
+	got := truncateTo(t, `{`+b.String()+`"end":0}`, 400)
 	var r map[string]string
 	if err := json.Unmarshal([]byte(got), &r); err != nil || len(r) != 1 || !strings.HasPrefix(r["_truncated_json"], `{"k0":0,"k1":1`) {
 		t.Errorf("the object became %s, %v", got, err)
 	}
-	if got := cut(t, strings.Repeat("9", 1000), 200); !strings.HasPrefix(got, `{"_truncated_json":"999`) {
+	if got := truncateTo(t, strings.Repeat("9", 1000), 200); !strings.HasPrefix(got, `{"_truncated_json":"999`) {
 		t.Errorf("a long number became %s", got)
 	}
-	if got := cut(t, strings.Repeat(`[`, 1000)+strings.Repeat(`]`, 1000), 600); !strings.Contains(got, "_truncated_json") {
+	if got := truncateTo(t, strings.Repeat(`[`, 1000)+strings.Repeat(`]`, 1000), 600); !strings.Contains(got, "_truncated_json") {
 		t.Errorf("a deep array became %s", got)
 	}
 }
 
-func TestTruncateWhatIsNoJSON(t *testing.T) {
+func TestTruncateInvalidJSON(t *testing.T) {
 	if got, was := tools.Truncate(json.RawMessage("plain \xff text"), 100, ""); was || string(got) != "\"plain \uFFFD text\"" {
 		t.Errorf("text became %s, %v", got, was)
 	}
-	cut(t, strings.Repeat("[", 100_000), 200)
-	cut(t, "\""+strings.Repeat("\xffx", 1000)+"\"", 200)
+	truncateTo(t, strings.Repeat("[", 100_000), 200)
+	truncateTo(t, "\""+strings.Repeat("\xffx", 1000)+"\"", 200)
 }
 
 func TestTruncateIsQuick(t *testing.T) {
@@ -151,7 +151,7 @@ func TestTruncateIsQuick(t *testing.T) {
 		"no JSON": strings.Repeat("[", size),
 	} {
 		start := time.Now()
-		cut(t, content, 65_536)
+		truncateTo(t, content, 65_536)
 		if took := time.Since(start); took > 10*time.Second { // whoever is quadratic takes minutes; the race detector and others run here too
 			t.Errorf("%s: took %v", name, took)
 		}
@@ -177,7 +177,7 @@ func FuzzTruncate(f *testing.F) {
 			return
 		}
 		got, was := tools.Truncate(json.RawMessage(content), most, where)
-		proper(t, got, most)
+		wantValid(t, got, most)
 		again, _ := tools.Truncate(json.RawMessage(strings.Clone(content)), most, where)
 		if string(again) != string(got) {
 			t.Errorf("two results for one content: %s and %s", got, again)
@@ -188,7 +188,7 @@ func FuzzTruncate(f *testing.F) {
 	})
 }
 
-func TestMembersAreFoundInAnything(t *testing.T) {
+func TestMembersAreFoundInAnyObject(t *testing.T) {
 	for content, want := range map[string]string{
 		`{"path":"a\\","x":{"path":1},"query":["\"",2]}`:         `"a\\"`,
 		"{ \"query\" : [ \"{\" ] ,\n \"path\" : { \"a\" : 1 } }": `{"a":1}`,

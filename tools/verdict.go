@@ -27,16 +27,16 @@ type Verdict struct {
 // A Spending is what the calls of a conversation have used up of their allowances.
 type Spending struct {
 	Turn, All []string // what the calls of this turn, and all calls, have used up
-	// Ahead are the calls that the model asked for in the same answer, before this one, and that
-	// have not begun; they have a name, arguments, and what they touch.
-	Ahead []Call
+	// PendingCalls are the calls that the model asked for in the same answer, before this one, and that have not begun;
+	// they have a name, arguments, and what they touch.
+	PendingCalls []Call
 }
 
 // UntrustedTask is in Call.Spent once for each task in a conversation whose text was written by a
 // model that had read something untrusted.
 const UntrustedTask = "task"
 
-// A Sighting says where a model has seen an address.
+// A Sighting is the place where a model has seen an address.
 type Sighting struct {
 	Found bool
 	// Source is the id of the call whose result contained the address, or of the message that

@@ -10,8 +10,8 @@ import (
 	"parley/tools/spelling"
 )
 
-// unknownArgument returns the message for an argument that the tool doesn't have. The message lists
-// those that it has.
+// unknownArgument returns the message for an argument that the tool doesn't have. The message lists the tool's
+// arguments.
 func unknownArgument(name string, known []string) string {
 	switch near := nearestName(name, known); {
 	case len(known) == 0:
@@ -22,7 +22,7 @@ func unknownArgument(name string, known []string) string {
 	return fmt.Sprintf("%q is unknown: the arguments are %s", Clip(name, 64), strings.Join(known, ", "))
 }
 
-// nearestName returns the one of names that name probably misspells; "" if none is near.
+// nearestName returns the name in names that name probably misspells; "" if none is near.
 func nearestName(name string, names []string) string {
 	name = plainName(Clip(name, 64))
 	best, least := "", 1+max(1, len(name)/3)

@@ -17,11 +17,11 @@ import (
 	"parley/tools/toolstest"
 )
 
-// onePage is a call whose picture is kept as the browser has made it.
-const onePage = `{"html":"<p>hello","height":200}`
+// pageCall is a call whose picture is kept as the browser has made it.
+const pageCall = `{"html":"<p>hello","height":200}`
 
-// aPicture returns a picture that a browser could have made.
-func aPicture(t *testing.T) []byte {
+// examplePicture returns a picture that a browser could have made.
+func examplePicture(t *testing.T) []byte {
 	t.Helper()
 	var raw bytes.Buffer
 	if err := png.Encode(&raw, image.NewGray(image.Rect(0, 0, 20, 10))); err != nil {
@@ -30,21 +30,21 @@ func aPicture(t *testing.T) []byte {
 	return raw.Bytes()
 }
 
-// A picture is stored only if the session's lease was checked after the browser had ended, and soon after that check. Without
-// it, the document goes with the answer.
+// A picture is stored only if the session's lease was checked after the browser had ended, and soon after that check.
+// Otherwise the document is sent without a picture.
 func TestThePictureOfALostSessionIsNotKept(t *testing.T) {
 	began := time.Now()
 	for _, lost := range []error{nil, errors.New("lost")} {
-		kept := map[string]time.Time{} // when it was certain that the session is held
+		kept := map[string]time.Time{} // by name: until when the session was certainly held
 		keep := func(_ context.Context, call tools.Call, name string, _ []byte) (string, error) {
-			kept[name] = call.Held
+			kept[name] = call.HeldAt
 			return canvas.Folder + "/" + name, nil
 		}
-		c := toolstest.New(canvas.New(keep, new(canvas.Reader), canvas.NewBrowser(printing{aPicture(t)}, "x", time.Minute)))
+		c := toolstest.New(canvas.New(keep, new(canvas.Reader), canvas.NewBrowser(printingSandbox{examplePicture(t)}, "x", time.Minute)))
 		before := began.Add(-time.Minute)
-		c.Call.Held = before
+		c.Call.HeldAt = before
 		c.Call.CheckLease = func(context.Context) error { return lost }
-		got := c.Want(t, "canvas", onePage, "")
+		got := c.Want(t, "canvas", pageCall, "")
 		at, has := kept["call-1-canvas.png"]
 		if has == (lost != nil) || has && at.Before(began) || !kept["call-1-canvas.html"].Equal(before) || strings.Contains(got, "another process") != (lost != nil) {
 			t.Errorf("lease %v: kept %v, told %s", lost, kept, got)
@@ -52,25 +52,25 @@ func TestThePictureOfALostSessionIsNotKept(t *testing.T) {
 	}
 }
 
-// busy is a sandbox whose commands end when their time is over.
-type busy struct{}
+// A busySandbox is a sandbox whose commands end when their time is over.
+type busySandbox struct{}
 
-func (busy) Run(ctx context.Context, _ sandbox.Command) (sandbox.Result, error) {
+func (busySandbox) Run(ctx context.Context, _ sandbox.Command) (sandbox.Result, error) {
 	<-ctx.Done()
 	return sandbox.Result{Killed: sandbox.Timeout}, nil
 }
 
-// While all browsers are busy, the document goes with the answer without a picture, before the call's time is over.
+// While all browsers are busy, the document is sent without a picture before the call's time is over.
 func TestAPictureWaitsForOthersOnlyForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := canvas.NewBrowser(busy{}, "x", time.Hour)
+		b := canvas.NewBrowser(busySandbox{}, "x", time.Hour)
 		ctx, cancel := context.WithCancel(t.Context())
 		for range 2 {
 			go func() { _ = b.Check(ctx) }()
 		}
 		synctest.Wait()
 		c, kept := newCaller(b)
-		if got := c.Want(t, "canvas", onePage, ""); !strings.Contains(got, "too many other pictures") || len(kept) != 1 {
+		if got := c.Want(t, "canvas", pageCall, ""); !strings.Contains(got, "too many other pictures") || len(kept) != 1 {
 			t.Errorf("told %s, kept %d files", got, len(kept))
 		}
 		cancel()
@@ -78,33 +78,33 @@ func TestAPictureWaitsForOthersOnlyForAWhile(t *testing.T) {
 	})
 }
 
-// gated is a sandbox whose commands end one by one. Each says that it runs.
-type gated struct {
+// A gatedSandbox is a sandbox whose commands end one by one. Each signals that it runs.
+type gatedSandbox struct {
 	runs, end chan struct{}
-	shot      []byte
+	picture   []byte
 }
 
-func (g gated) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+func (g gatedSandbox) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 	select {
 	case g.runs <- struct{}{}:
 		<-g.end
-		return printing{g.shot}.Run(ctx, c)
+		return printingSandbox{g.picture}.Run(ctx, c)
 	case <-ctx.Done():
 		return sandbox.Result{}, ctx.Err()
 	}
 }
 
-// While one conversation draws more than fits, the next browser that is free makes the picture of another one.
+// If one conversation has more pictures than slots, the next free browser makes the picture of another conversation.
 func TestAnotherConversationsPictureIsNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		box := gated{runs: make(chan struct{}, 10), end: make(chan struct{}), shot: aPicture(t)}
+		box := gatedSandbox{runs: make(chan struct{}, 10), end: make(chan struct{}), picture: examplePicture(t)}
 		tool := canvas.New(func(context.Context, tools.Call, string, []byte) (string, error) { return "x", nil }, new(canvas.Reader), canvas.NewBrowser(box, "x", time.Minute))
 		drawn := make(chan string, 10)
 		for n, session := range []string{"busy", "busy", "busy", "busy", "other"} {
 			go func() {
 				c := toolstest.New(tool)
 				c.Call.Session = session
-				c.Want(t, "canvas", onePage, "")
+				c.Want(t, "canvas", pageCall, "")
 				drawn <- session
 			}()
 			synctest.Wait()

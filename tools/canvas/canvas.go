@@ -49,14 +49,14 @@ func New(keep Keeper, reader *Reader, browser *Browser) tools.Tool {
 	return tools.New(tools.Spec{
 		Name: Name, Effect: tools.Idempotent, Permission: tools.FileWrite, Timeout: maxTime, MaxTimeout: -1,
 		Touches: tools.TouchesNothing(), Description: description,
-	}, shower{keep, reader, browser}.show)
+	}, canvasTool{keep, reader, browser}.show)
 }
 
 // maxTime is how long a call may take. It is longer than a picture waits for others, takes, and needs to be stored.
 const maxTime = time.Minute
 
-// A shower runs the calls.
-type shower struct {
+// A canvasTool runs the calls.
+type canvasTool struct {
 	keep    Keeper
 	reader  *Reader
 	browser *Browser
@@ -69,7 +69,7 @@ type args struct {
 	Title  string `json:"title,omitempty" jsonschema:"its title, in a few words"`
 	Height int    `json:"height,omitempty" jsonschema:"its height in pixels, 100 to 2000; a picture of a page ends there, or after 1000"`
 
-	still bool // whether everything that runs was taken out of HTML
+	removeScripts bool // whether scripts, links and other active parts were removed from HTML
 }
 
 // A result is what the model is told. The web page reads it, too.
@@ -81,7 +81,7 @@ type result struct {
 	Note    string `json:"note"`
 }
 
-func (s shower) show(ctx context.Context, call tools.Call, a args) (any, error) {
+func (s canvasTool) show(ctx context.Context, call tools.Call, a args) (any, error) {
 	if err := a.check(); err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (s shower) show(ctx context.Context, call tools.Call, a args) (any, error) 
 		if err != nil {
 			return nil, tools.Errorf(tools.InvalidArgs, errUnreadable, err)
 		}
-		a.HTML, a.still = string(quiet), true
+		a.HTML, a.removeScripts = string(quiet), true
 		told.Note += noteStill
 	}
 	doc, err := a.document(true)
@@ -124,7 +124,7 @@ func (s shower) show(ctx context.Context, call tools.Call, a args) (any, error) 
 
 // keepPicture makes a picture of what a call shows, stores it, and returns its path. It returns a *PictureError if
 // there can be no picture, so that the call goes on without one.
-func (s shower) keepPicture(ctx context.Context, call tools.Call, a args, name string) (string, error) {
+func (s canvasTool) keepPicture(ctx context.Context, call tools.Call, a args, name string) (string, error) {
 	doc, err := a.document(false)
 	if err != nil {
 		return "", err
@@ -138,7 +138,7 @@ func (s shower) keepPicture(ctx context.Context, call tools.Call, a args, name s
 		if err := call.CheckLease(ctx); err != nil {
 			return "", &PictureError{whyNotHeld}
 		}
-		call.Held = held
+		call.HeldAt = held
 	}
 	if ctx.Err() != nil {
 		return "", ctx.Err()
@@ -150,7 +150,7 @@ func (s shower) keepPicture(ctx context.Context, call tools.Call, a args, name s
 	return kept, nil
 }
 
-// check refuses what is not exactly one thing to show, or too much of it.
+// check returns an error unless the arguments have exactly one thing to show, within the limits.
 func (a args) check() error {
 	given := 0
 	for _, is := range []bool{a.HTML != "", a.Table != nil, a.Plot != nil} {

@@ -18,7 +18,7 @@ func TestATable(t *testing.T) {
 	if err := json.Unmarshal([]byte(got), &told); err != nil || told.Path != ".agent/canvas/call-1-sales_2030.html" || told.Picture != "" || !strings.Contains(told.Note, "with your answer") {
 		t.Errorf("told %s, %v", got, err)
 	}
-	doc := kept.only(t, ".html")
+	doc := kept.onlyFile(t, ".html")
 	for _, want := range []string{"Sales &lt;2030&gt;</h1>", "&lt;b&gt;much", "a &amp; b", "&lt;script&gt;x", `class="number">1200`, "default-src &#39;none&#39;"} {
 		if !strings.Contains(doc, want) {
 			t.Errorf("the document lacks %q:\n%s", want, doc)
@@ -37,7 +37,7 @@ func TestPlots(t *testing.T) {
 		for _, values := range []string{"[1,2,4]", "[0,0,0]", "[-5,1e9,3]", "[1e-9,2e-9,0]", "[1e299,-1e299,0]"} {
 			c, kept := newCaller(nil)
 			c.Want(t, "canvas", fmt.Sprintf(`{"plot":{"kind":%q,"x":["1","2","5"],"series":[{"name":"a<b","values":%s},{"name":"c","values":[3,2,1]}]}}`, kind, values), "")
-			doc := kept.only(t, ".html")
+			doc := kept.onlyFile(t, ".html")
 			for _, want := range []string{drawn, "a&lt;b", "Numbers</summary>", `role="img"`, "text-anchor"} {
 				if !strings.Contains(doc, want) {
 					t.Errorf("%s of %s lacks %q", kind, values, want)
@@ -52,18 +52,18 @@ func TestPlots(t *testing.T) {
 	}
 }
 
-// Large numbers on an axis are short, and the drawing is as wide as its axis needs.
+// Large numbers on an axis are abbreviated, and the drawing is as wide as its axis needs.
 func TestTheAxisOfAPlot(t *testing.T) {
 	for value, want := range map[string]string{"5000": ">5000<", "50000": ">50k<", "5000000": ">5M<", "5000000000": ">5B<", "-5e9": ">-5B<"} {
 		c, kept := newCaller(nil)
 		c.Want(t, "canvas", fmt.Sprintf(`{"plot":{"kind":"bar","x":["a"],"series":[{"name":"b","values":[%s]}]}}`, value), "")
-		if doc := kept.only(t, ".html"); !strings.Contains(doc, want) || !strings.Contains(doc, `viewBox="0 0 760 310"`) {
+		if doc := kept.onlyFile(t, ".html"); !strings.Contains(doc, want) || !strings.Contains(doc, `viewBox="0 0 760 310"`) {
 			t.Errorf("of %s there is no %q in %s", value, want, doc)
 		}
 	}
 }
 
-// A plot of names has one point for each at the same distance, and as many names as there is room for.
+// A plot of names has one point for each name at equal distances, and as many labels as there is room for.
 func TestAPlotOfNames(t *testing.T) {
 	c, kept := newCaller(nil)
 	var names, values []string
@@ -71,7 +71,7 @@ func TestAPlotOfNames(t *testing.T) {
 		names, values = append(names, fmt.Sprintf("%q", fmt.Sprintf("day %d", i))), append(values, fmt.Sprint(i))
 	}
 	c.Want(t, "canvas", fmt.Sprintf(`{"plot":{"kind":"bar","x":[%s],"series":[{"name":"a","values":[%s]}]}}`, strings.Join(names, ","), strings.Join(values, ",")), "")
-	doc := kept.only(t, ".html")
+	doc := kept.onlyFile(t, ".html")
 	if n := strings.Count(doc, `text-anchor="middle"`); n != 12 {
 		t.Errorf("%d names are on the axis", n)
 	}
@@ -80,7 +80,7 @@ func TestAPlotOfNames(t *testing.T) {
 	}
 }
 
-// Mistakes and masses go back to the model, which is told the bounds; nothing is stored.
+// Invalid or too large arguments are errors for the model, with the limits; nothing is stored.
 func TestRefuses(t *testing.T) {
 	c, kept := newCaller(nil)
 	many := func(n int, one string) string { return strings.Repeat(one+",", n-1) + one }
@@ -112,14 +112,14 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// Once the model has read what strangers may have written, what can run or reach something is taken out of its HTML.
-func TestHTMLStandsStillAfterStrangers(t *testing.T) {
+// After the model has read text that strangers may have written, active parts are removed from its HTML.
+func TestScriptsAreRemovedAfterUntrustedText(t *testing.T) {
 	const page = `<h1 onclick="x()">Hello</h1><script>steal()</script><p style="color:red">there</p>`
 	for _, untrusted := range []bool{false, true} {
 		c, kept := newCaller(nil)
 		c.Call.Untrusted = untrusted
 		got := c.Want(t, "canvas", toolstest.Args("html", page), "")
-		doc := kept.only(t, ".html")
+		doc := kept.onlyFile(t, ".html")
 		if !strings.Contains(doc, "Hello") || !strings.Contains(doc, "color:red") || strings.Contains(doc, "steal()") == untrusted || strings.Contains(doc, "onclick") == untrusted || strings.Contains(doc, "script-src") == untrusted {
 			t.Errorf("untrusted %v: %s", untrusted, doc)
 		}

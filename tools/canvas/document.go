@@ -6,14 +6,14 @@ import (
 	"html/template"
 )
 
-// The policies that keep a document in a browser from reaching anything: it may use what stands in it, and no more. Only
-// the first lets scripts run.
+// The policies that keep a document in a browser from reaching anything else: it may use only its own content. Only the
+// first policy lets scripts run.
 const (
 	Policy      = StillPolicy + "; script-src 'unsafe-inline'"
 	StillPolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; media-src data:; form-action 'none'; base-uri 'none'"
 )
 
-// documentHead is what all documents begin with. The policy in it counts where somebody opens the file itself.
+// documentHead is the beginning of all documents. Its policy applies if a person opens the file directly.
 const documentHead = `<!doctype html>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{{.Policy}}">
@@ -33,7 +33,7 @@ func (a args) document(numbers bool) ([]byte, error) {
 		content, err = a.Plot.draw(a.Title, a.height(), numbers)
 	default:
 		content = template.HTML(a.HTML) //nolint:gosec // the policy and the frame confine it
-		if !a.still {
+		if !a.removeScripts {
 			policy = Policy
 		}
 	}
@@ -65,7 +65,7 @@ details { margin-top: .6rem; }
 </style>
 `
 
-// render returns what a template makes of some data.
+// render returns the output of a template for some data.
 func render(data any, text string) (template.HTML, error) {
 	var out bytes.Buffer
 	if err := template.Must(template.New("").Parse(text)).Execute(&out, data); err != nil {

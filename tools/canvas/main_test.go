@@ -16,7 +16,7 @@ import (
 
 var _ = flag.Bool("update", false, "write what models are shown")
 
-// The test binary is two programs: the tests, and what the sandbox runs this program for.
+// The test binary is two programs: the tests, and the program that the sandbox starts.
 func TestMain(m *testing.M) {
 	if code, asked := sandbox.Main(os.Args); asked {
 		os.Exit(code)
@@ -24,22 +24,22 @@ func TestMain(m *testing.M) {
 	os.Exit(testrace.Run(m.Run))
 }
 
-// A store keeps what calls store, in memory.
-type store map[string]string
+// A memoryStore keeps the files that calls store, in memory.
+type memoryStore map[string]string
 
-func (s store) keep(_ context.Context, _ tools.Call, name string, content []byte) (string, error) {
+func (s memoryStore) keep(_ context.Context, _ tools.Call, name string, content []byte) (string, error) {
 	s[name] = string(content)
 	return canvas.Folder + "/" + name, nil
 }
 
-// newCaller returns what makes calls of the tool, and what they store.
-func newCaller(b *canvas.Browser) (*toolstest.Caller, store) {
-	kept := store{}
+// newCaller returns a caller of the tool, and the store of its files.
+func newCaller(b *canvas.Browser) (*toolstest.Caller, memoryStore) {
+	kept := memoryStore{}
 	return toolstest.New(canvas.New(kept.keep, new(canvas.Reader), b)), kept
 }
 
-// only returns the one file with that ending that was kept.
-func (s store) only(t *testing.T, ending string) string {
+// onlyFile returns the only stored file with that ending.
+func (s memoryStore) onlyFile(t *testing.T, ending string) string {
 	t.Helper()
 	found, content := 0, ""
 	for name, text := range s {
@@ -53,10 +53,10 @@ func (s store) only(t *testing.T, ending string) string {
 	return content
 }
 
-// printing is a sandbox whose commands print the same.
-type printing struct{ what []byte }
+// A printingSandbox is a sandbox whose commands always print the same output.
+type printingSandbox struct{ output []byte }
 
-func (p printing) Run(_ context.Context, c sandbox.Command) (sandbox.Result, error) {
-	_, err := c.Stdout.Write(p.what)
+func (p printingSandbox) Run(_ context.Context, c sandbox.Command) (sandbox.Result, error) {
+	_, err := c.Stdout.Write(p.output)
 	return sandbox.Result{}, err
 }

@@ -25,7 +25,7 @@ import (
 	"parley/tools/toolstest"
 )
 
-// newBrowser returns what makes pictures with the Chromium of this machine. No other walls let a Chromium run.
+// newBrowser returns a Browser with the Chromium of this machine. Chromium runs in no other mode of the sandbox.
 func newBrowser(t *testing.T) *canvas.Browser {
 	t.Helper()
 	return canvas.NewBrowser(openSandbox(t), canvastest.Chromium(t), 2*time.Minute)
@@ -42,21 +42,21 @@ func openSandbox(t *testing.T, read ...string) sandbox.Sandbox {
 	return box
 }
 
-// A told is what a model is told about a call.
-type told struct{ Path, Picture, Note string }
+// A callResult is a call's result as the model gets it.
+type callResult struct{ Path, Picture, Note string }
 
-// draw makes a call that must succeed, and returns what the model is told and the picture, nil if there is none.
-func draw(t *testing.T, b *canvas.Browser, args string) (told, image.Image) {
+// drawCanvas makes a call that must succeed, and returns its result and the picture; nil if there is none.
+func drawCanvas(t *testing.T, b *canvas.Browser, args string) (callResult, image.Image) {
 	t.Helper()
 	c, kept := newCaller(b)
-	var got told
+	var got callResult
 	if err := json.Unmarshal([]byte(c.Want(t, "canvas", args, "")), &got); err != nil {
 		t.Fatal(err)
 	}
 	if got.Picture == "" {
 		return got, nil
 	}
-	raw := kept.only(t, ".png")
+	raw := kept.onlyFile(t, ".png")
 	if dir := os.Getenv("PARLEY_TEST_PICTURES"); dir != "" {
 		if err := os.WriteFile(filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-")+".png"), []byte(raw), 0o600); err != nil {
 			t.Error(err)
@@ -90,7 +90,7 @@ func TestPictures(t *testing.T) {
 		"script": {toolstest.Args("html", `<div id=a style="width:90px;height:90px"></div><script>a.style.background='#123456'</script>`, "height", 200), "#123456"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, shot := draw(t, b, c.args)
+			got, shot := drawCanvas(t, b, c.args)
 			if shot == nil {
 				t.Fatalf("there is no picture: %s", got.Note)
 			}
@@ -103,25 +103,25 @@ func TestPictures(t *testing.T) {
 	t.Run("page without a height", func(t *testing.T) {
 		page := `<body style="margin:0"><div style="height:%dpx;width:400px;background:#123456"></div>`
 		for high, want := range map[int]int{300: 624, 3000: 2000} { // two pixels each, and a margin
-			if _, shot := draw(t, b, toolstest.Args("html", fmt.Sprintf(page, high))); shot == nil || shot.Bounds().Size() != image.Pt(824, want) {
+			if _, shot := drawCanvas(t, b, toolstest.Args("html", fmt.Sprintf(page, high))); shot == nil || shot.Bounds().Size() != image.Pt(824, want) {
 				t.Errorf("the picture of a page of %d pixels hasn't the size %d by %d", high, 824, want)
 			}
 		}
 	})
 	t.Run("long", func(t *testing.T) {
 		rows := strings.Repeat(`["x"],`, 40)
-		if got, shot := draw(t, b, `{"table":{"columns":["a"],"rows":[`+rows+`["x"]]}}`); shot == nil || shot.Bounds().Dy() < 1000 {
+		if got, shot := drawCanvas(t, b, `{"table":{"columns":["a"],"rows":[`+rows+`["x"]]}}`); shot == nil || shot.Bounds().Dy() < 1000 {
 			t.Errorf("told %+v", got)
 		}
 		rows = strings.Repeat(rows, 4)
-		if got, shot := draw(t, b, `{"table":{"columns":["a"],"rows":[`+rows+`["x"]]}}`); shot != nil || !strings.Contains(got.Note, "too long for a picture") {
+		if got, shot := drawCanvas(t, b, `{"table":{"columns":["a"],"rows":[`+rows+`["x"]]}}`); shot != nil || !strings.Contains(got.Note, "too long for a picture") {
 			t.Errorf("told %+v", got)
 		}
 	})
 }
 
-// A hostile document reaches nothing of the machine that makes its picture: neither the network nor files.
-func TestAHostileDocumentIsHeld(t *testing.T) {
+// A hostile document reaches neither the network nor files of the machine that makes its picture.
+func TestAHostileDocumentReachesNothing(t *testing.T) {
 	b := newBrowser(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -148,7 +148,7 @@ func TestAHostileDocumentIsHeld(t *testing.T) {
 	page := fmt.Sprintf(`<iframe src="file://%[1]s" width=300 height=300></iframe><iframe src="file:///etc/passwd"></iframe><img src="%[2]s"><link rel=preconnect href="%[2]s">
 		<script>fetch('%[2]s').catch(()=>0); new WebSocket('ws://%[3]s'); try { new RTCPeerConnection({iceServers:[{urls:'turn:%[3]s?transport=tcp',username:'a',credential:'b'}]}).createDataChannel('x') } catch {}</script>
 		<iframe src="%[2]s"></iframe><form id=f action="%[2]s"></form><script>f.submit()</script>`, secret, to, l.Addr())
-	got, shot := draw(t, b, toolstest.Args("html", page, "height", 600))
+	got, shot := drawCanvas(t, b, toolstest.Args("html", page, "height", 600))
 	if shot != nil && colors(shot)["#fedcba"] > 0 {
 		t.Error("the picture shows a file of the machine")
 	}
@@ -162,15 +162,15 @@ func TestAHostileDocumentIsHeld(t *testing.T) {
 	}
 }
 
-// showing is a sandbox whose commands can read all that it is configured to show.
-type showing struct{ sandbox.Sandbox }
+// A readAllSandbox is a sandbox whose commands can read everything in its configuration.
+type readAllSandbox struct{ sandbox.Sandbox }
 
-func (s showing) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+func (s readAllSandbox) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 	c.ReadsFor = nil
 	return s.Sandbox.Run(ctx, c)
 }
 
-// A document can't lead the browser to a file of the machine: it leads nowhere, and what [sandbox] read names isn't there.
+// A document can't navigate the browser to a file of the machine, and the folders in [sandbox] read aren't there.
 func TestADocumentLeadsNowhere(t *testing.T) {
 	program := canvastest.Chromium(t)
 	shown := t.TempDir()
@@ -187,7 +187,7 @@ func TestADocumentLeadsNowhere(t *testing.T) {
 	if out, err := box.Run(t.Context(), cat); err != nil || out.Stdout != "" {
 		t.Errorf("the browser can read it: %+v, %v", out, err)
 	}
-	b := canvas.NewBrowser(showing{box}, program, 2*time.Minute)
+	b := canvas.NewBrowser(readAllSandbox{box}, program, 2*time.Minute)
 	for name, page := range map[string]string{
 		"itself":  `<script>location = 'file://%s'</script>`,
 		"refresh": `<meta http-equiv="refresh" content="0;url=file://%s">`,
@@ -197,46 +197,46 @@ func TestADocumentLeadsNowhere(t *testing.T) {
 		"opened":  `<script>open('file://%s', '_top')</script>`,
 	} {
 		page = `<body style="background:#123456">` + fmt.Sprintf(page, secret)
-		_, shot := draw(t, b, toolstest.Args("html", page, "height", 300))
+		_, shot := drawCanvas(t, b, toolstest.Args("html", page, "height", 300))
 		if shot == nil || colors(shot)["#fedcba"] > 0 {
 			t.Errorf("%s: the picture shows a file of the machine, or there is none", name)
 		}
 	}
 }
 
-// A document that never ends, uses all memory, or isn't shown by a browser, has no picture, and the model is told why.
+// A document that never finishes, uses all memory, or fails in the browser has no picture, and the model is told why.
 func TestWhyThereIsNoPicture(t *testing.T) {
 	page := toolstest.Args("html", "<p>hello")
 	box := openSandbox(t)
 	broken := filepath.Join("/bin", "false")
-	if got, shot := draw(t, canvas.NewBrowser(box, broken, time.Minute), page); shot != nil || !strings.Contains(got.Note, "the browser failed") || !strings.HasSuffix(got.Path, ".html") {
+	if got, shot := drawCanvas(t, canvas.NewBrowser(box, broken, time.Minute), page); shot != nil || !strings.Contains(got.Note, "the browser failed") || !strings.HasSuffix(got.Path, ".html") {
 		t.Errorf("told %+v", got)
 	}
 	missing := canvas.NewBrowser(box, filepath.Join(t.TempDir(), "chromium"), time.Minute)
-	if got, shot := draw(t, missing, page); shot != nil || !strings.Contains(got.Note, "isn't installed") || !strings.HasSuffix(got.Path, ".html") {
+	if got, shot := drawCanvas(t, missing, page); shot != nil || !strings.Contains(got.Note, "isn't installed") || !strings.HasSuffix(got.Path, ".html") {
 		t.Errorf("told %+v", got)
 	}
-	lies := canvas.NewBrowser(printing{[]byte("not a picture")}, "x", time.Minute)
-	if got, shot := draw(t, lies, page); shot != nil || !strings.Contains(got.Note, "no picture of the right size") {
+	lies := canvas.NewBrowser(printingSandbox{[]byte("not a picture")}, "x", time.Minute)
+	if got, shot := drawCanvas(t, lies, page); shot != nil || !strings.Contains(got.Note, "no picture of the right size") {
 		t.Errorf("told %+v", got)
 	}
 	var large bytes.Buffer
 	if err := png.Encode(&large, image.NewGray(image.Rect(0, 0, 1601, 10))); err != nil {
 		t.Fatal(err)
 	}
-	if got, shot := draw(t, canvas.NewBrowser(printing{large.Bytes()}, "x", time.Minute), page); shot != nil || !strings.Contains(got.Note, "no picture of the right size") {
+	if got, shot := drawCanvas(t, canvas.NewBrowser(printingSandbox{large.Bytes()}, "x", time.Minute), page); shot != nil || !strings.Contains(got.Note, "no picture of the right size") {
 		t.Errorf("told %+v", got)
 	}
-	if got, shot := draw(t, canvas.NewBrowser(printing{make([]byte, 6<<20)}, "x", time.Minute), page); shot != nil || !strings.Contains(got.Note, "more than 5 MB") {
+	if got, shot := drawCanvas(t, canvas.NewBrowser(printingSandbox{make([]byte, 6<<20)}, "x", time.Minute), page); shot != nil || !strings.Contains(got.Note, "more than 5 MB") {
 		t.Errorf("told %+v", got)
 	}
 	b := canvas.NewBrowser(box, canvastest.Chromium(t), 3*time.Second)
-	if got, shot := draw(t, b, toolstest.Args("html", "<script>for (;;);</script>")); shot != nil || !strings.Contains(got.Note, "longer than 3s") {
+	if got, shot := drawCanvas(t, b, toolstest.Args("html", "<script>for (;;);</script>")); shot != nil || !strings.Contains(got.Note, "longer than 3s") {
 		t.Errorf("told %+v", got)
 	}
 }
 
-// Debian's program is a script, which reads its settings in /etc.
+// Debian's browser program is a script, which reads its settings in /etc.
 func TestABrowserIsChecked(t *testing.T) {
 	if _, err := os.Stat("/usr/bin/chromium"); err == nil {
 		if err := canvas.NewBrowser(openSandbox(t), "/usr/bin/chromium", 2*time.Minute).Check(t.Context()); err != nil {

@@ -18,14 +18,14 @@ const (
 	scatterPlot = "scatter"
 )
 
-// A plot is what a model gives to show a plot.
+// A plot is the plot in a model's arguments.
 type plot struct {
 	Kind   string   `json:"kind" jsonschema:"line, bar or scatter"`
 	X      []string `json:"x" jsonschema:"the values of x in order, 2000 at most: numbers, or names such as days"`
 	Series []series `json:"series" jsonschema:"what is plotted, 8 at most"`
 }
 
-// A series is what one color of a plot stands for.
+// A series is the data of one color of a plot.
 type series struct {
 	Name   string    `json:"name" jsonschema:"what it is"`
 	Values []float64 `json:"values" jsonschema:"a number for each value of x"`
@@ -67,10 +67,10 @@ func (p *plot) check() error {
 	return nil
 }
 
-// number reads a value of x as a number; false if it is none, or is greater than maxNumber.
+// number parses a value of x as a number; false if it isn't one, or exceeds maxNumber.
 func number(x string) (float64, bool) {
 	v, err := strconv.ParseFloat(strings.TrimSpace(x), 64)
-	return v, err == nil && math.Abs(v) <= maxNumber // no NaN, either
+	return v, err == nil && math.Abs(v) <= maxNumber // excludes NaN, too
 }
 
 // The places in a drawing, in pixels.
@@ -95,10 +95,10 @@ func seriesLooks() []seriesLook {
 	}
 }
 
-// A drawing is a plot as its template draws it.
+// A drawing is a plot in the form that its template needs.
 type drawing struct {
 	Title   string
-	Label   string // for people who can't see it
+	Label   string // a description for people who can't see it
 	Width   int
 	Height  int
 	Left    int
@@ -174,7 +174,7 @@ func (p *plot) drawing(title string, height int) drawing {
 	d.Label = fmt.Sprintf("%s plot of %s, with %d values each", p.Kind, strings.Join(names, ", "), len(p.X))
 	y := p.scaleY(d.Bottom)
 	for _, v := range y.ticks() {
-		d.TicksY = append(d.TicksY, tick{y.at(v), short(v)})
+		d.TicksY = append(d.TicksY, tick{y.at(v), shortNumber(v)})
 	}
 	if p.Kind == barPlot {
 		d.drawBars(p, y, looks)
@@ -206,14 +206,14 @@ func (d *drawing) drawBars(p *plot, y scale, looks []seriesLook) {
 		for n, v := range s.Values {
 			from, to := y.at(0), y.at(v)
 			at := leftEdge + step*(float64(n)+0.1) + wide*float64(i)
-			d.Bars = append(d.Bars, drawnBar{looks[i].Color, round(at), round(min(from, to)), round(wide), round(math.Abs(to - from))})
+			d.Bars = append(d.Bars, drawnBar{looks[i].Color, roundTenth(at), roundTenth(min(from, to)), roundTenth(wide), roundTenth(math.Abs(to - from))})
 		}
 	}
 	d.TicksX = p.namedTicks(func(n int) float64 { return leftEdge + step*(float64(n)+0.5) })
 }
 
-// scaleX returns where each value of x is, and the ticks of its axis. Numbers are where their values say; names follow each
-// other at the same distance.
+// scaleX returns the position of each value of x, and the ticks of its axis. Numbers are placed by their values; names
+// are placed at equal distances.
 func (p *plot) scaleX() (func(n int) float64, []tick) {
 	values := make([]float64, len(p.X))
 	for i, x := range p.X {
@@ -228,7 +228,7 @@ func (p *plot) scaleX() (func(n int) float64, []tick) {
 	s := newScale(slices.Min(values), slices.Max(values), leftEdge, rightEdge)
 	var ticks []tick
 	for _, v := range s.ticks() {
-		ticks = append(ticks, tick{s.at(v), short(v)})
+		ticks = append(ticks, tick{s.at(v), shortNumber(v)})
 	}
 	return func(n int) float64 { return s.at(values[n]) }, ticks
 }
@@ -239,7 +239,7 @@ func (p *plot) namedTicks(at func(n int) float64) []tick {
 	room := (rightEdge - leftEdge) / min(len(p.X), maxNames) / letterWidth
 	var ticks []tick
 	for n := 0; n < len(p.X); n += every {
-		ticks = append(ticks, tick{round(at(n)), clip(p.X[n], max(4, room))})
+		ticks = append(ticks, tick{roundTenth(at(n)), clip(p.X[n], max(4, room))})
 	}
 	return ticks
 }
@@ -289,7 +289,7 @@ func roundStep(step float64) float64 {
 }
 
 func (s scale) at(v float64) float64 {
-	return round(s.from + (v-s.least)/(s.most-s.least)*(s.to-s.from))
+	return roundTenth(s.from + (v-s.least)/(s.most-s.least)*(s.to-s.from))
 }
 
 func (s scale) ticks() []float64 {
@@ -308,8 +308,8 @@ func (s scale) ticks() []float64 {
 	return all
 }
 
-// short writes a number for an axis.
-func short(v float64) string {
+// shortNumber writes a number for an axis.
+func shortNumber(v float64) string {
 	for _, unit := range []struct {
 		least, size float64
 		name        string
@@ -321,7 +321,7 @@ func short(v float64) string {
 	return strconv.FormatFloat(v, 'g', 6, 64)
 }
 
-func round(v float64) float64 { return math.Round(v*10) / 10 }
+func roundTenth(v float64) float64 { return math.Round(v*10) / 10 }
 
 // numbers returns the plot's numbers as a table.
 func (p *plot) numbers() *table {

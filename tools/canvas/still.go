@@ -10,8 +10,9 @@ import (
 	"golang.org/x/net/html"
 )
 
-// stillElements are the elements that stay in a document that stands still. None of them runs anything, loads anything
-// that the policy doesn't deny, or makes browsers connect to a server, as a link with rel=preconnect does.
+// stillElements returns the elements that may stay in a document without active parts. None of them runs anything,
+// loads anything that the policy doesn't deny, or makes browsers connect to a server, as a link with rel=preconnect
+// does.
 func stillElements() []string {
 	return strings.Fields(`html head body title style
 		h1 h2 h3 h4 h5 h6 p div span section article header footer main nav aside hgroup address blockquote pre code kbd samp var
@@ -23,12 +24,12 @@ func stillElements() []string {
 
 // A Reader reads documents. At most two are read at once, because reading one takes up to a second of a processor, and
 // nothing can stop it. The zero Reader is ready to use.
-type Reader struct{ places places }
+type Reader struct{ places fairSlots }
 
-// Still returns a document of a session without everything that can run, move or reach another server, even by a connection
-// or the look-up of a name, which no policy of a browser denies. While others are read, it waits; sessions take turns. It
-// returns an error if the elements are nested too deep, if there are too many html and body tags, or if ctx is done before it
-// is this document's turn.
+// Still returns a document of a session without everything that can run, move or reach another server, even by a
+// connection or the look-up of a name, which no policy of a browser denies. While others are read, it waits; sessions
+// take turns. It returns an error if the elements are nested too deep, if there are too many html and body tags, or if
+// ctx is done before this document's turn comes.
 func (r *Reader) Still(ctx context.Context, session string, doc []byte) ([]byte, error) {
 	leave, err := r.places.take(ctx, session)
 	if err != nil {
@@ -46,7 +47,7 @@ func (r *Reader) Still(ctx context.Context, session string, doc []byte) ([]byte,
 	for _, name := range stillElements() {
 		keep[name] = true
 	}
-	still(root, keep)
+	removeActive(root, keep)
 	var out bytes.Buffer
 	if err := html.Render(&out, root); err != nil {
 		return nil, err
@@ -54,15 +55,15 @@ func (r *Reader) Still(ctx context.Context, session string, doc []byte) ([]byte,
 	return out.Bytes(), nil
 }
 
-// Limits of what may stand in the html and body tags of a document. Parsing takes the number of these tags times the number
-// of their attributes, because an element gets the attributes of each further tag that it doesn't have yet.
+// Limits of the html and body tags of a document. Parsing time is the number of these tags times the number of their
+// attributes, because each further tag adds its new attributes to the element.
 const (
 	maxRootTags       = 32
 	maxRootAttributes = 300
 )
 
-// checkRoots refuses a document that exceeds these limits. It looks at all places where such a tag could begin, because what
-// is a tag depends on what stands before it.
+// checkRoots refuses a document that exceeds these limits. It checks all places where such a tag could begin, because
+// whether it is a tag depends on the text before it.
 func checkRoots(doc []byte) error {
 	tags, attributes := 0, 0
 	for at, b := range doc {
@@ -81,13 +82,13 @@ func checkRoots(doc []byte) error {
 	return nil
 }
 
-// still removes what may not stay from the nodes below one.
-func still(n *html.Node, keep map[string]bool) {
+// removeActive removes the nodes below a node that may not stay.
+func removeActive(n *html.Node, keep map[string]bool) {
 	for child := n.FirstChild; child != nil; {
 		next := child.NextSibling
-		if stays(child, keep) {
-			child.Attr = slices.DeleteFunc(child.Attr, func(a html.Attribute) bool { return !staysAttribute(a) })
-			still(child, keep)
+		if mayStay(child, keep) {
+			child.Attr = slices.DeleteFunc(child.Attr, func(a html.Attribute) bool { return !mayStayAttribute(a) })
+			removeActive(child, keep)
 		} else {
 			n.RemoveChild(child)
 		}
@@ -95,9 +96,9 @@ func still(n *html.Node, keep map[string]bool) {
 	}
 }
 
-// stays reports whether a node may stay. A style sheet within a drawing may not, because browsers read its text in another
-// way than it is written here.
-func stays(n *html.Node, keep map[string]bool) bool {
+// mayStay reports whether a node may stay. A style sheet within a drawing may not, because browsers parse its text
+// differently than it is written here.
+func mayStay(n *html.Node, keep map[string]bool) bool {
 	switch n.Type {
 	case html.TextNode, html.DoctypeNode:
 		return true
@@ -107,10 +108,10 @@ func stays(n *html.Node, keep map[string]bool) bool {
 	return false
 }
 
-// staysAttribute reports whether an attribute may stay. Handlers of events may not, nor srcset, nor one in addressAttributes,
+// mayStayAttribute reports whether an attribute may stay. Handlers of events may not, nor srcset, nor one in addressAttributes,
 // unless it names a place in the document itself or contains an image. Addresses in other attributes, such as style, stay: the
 // policy denies loading them.
-func staysAttribute(a html.Attribute) bool {
+func mayStayAttribute(a html.Attribute) bool {
 	key := strings.ToLower(a.Key)
 	value := strings.ToLower(strings.TrimSpace(a.Val))
 	switch {

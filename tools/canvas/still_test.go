@@ -13,7 +13,7 @@ import (
 	"parley/tools/toolstest"
 )
 
-// What stands still keeps its looks and its words, and nothing that runs, moves or leads elsewhere.
+// A document without active parts keeps its looks and its words, and nothing in it runs, moves or leads elsewhere.
 func TestStill(t *testing.T) {
 	for _, gone := range []string{
 		`<script>EVIL</script>`, `<link rel=preconnect href="//EVIL">`, `<meta http-equiv=refresh content="0;url=//EVIL">`, `<base href="//EVIL">`,
@@ -48,9 +48,9 @@ func TestStill(t *testing.T) {
 	}
 }
 
-// Parsing takes the number of html and body tags times that of their attributes, so too many of them are refused, also where
-// a script or a comment would hide them from who reads the document as plain HTML.
-func TestStillRefusesWhatTakesLong(t *testing.T) {
+// Parsing time is the number of html and body tags times that of their attributes, so documents with too many are
+// refused, even if a script or a comment hides the tags from a simple reader.
+func TestStillRefusesSlowDocuments(t *testing.T) {
 	tags := func(n int, tag string) string {
 		var b strings.Builder
 		for i := range n {
@@ -77,11 +77,11 @@ func TestStillRefusesWhatTakesLong(t *testing.T) {
 	}
 }
 
-// A canvas waits its turn while two others are read, and only its call's time limit ends that. Its conversation's turn comes
-// before the next one of a conversation that is being read.
+// A canvas waits for its turn while two others are read, and only its call's time limit ends the wait. Its turn comes
+// before the next canvas of a conversation that is being read.
 func TestACanvasWaitsItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		reader, kept := new(canvas.Reader), store{}
+		reader, kept := new(canvas.Reader), memoryStore{}
 		hold := func() func() {
 			leave, err := reader.Hold(t.Context(), "busy")
 			if err != nil {

@@ -8,13 +8,13 @@ import (
 	"parley/tools"
 )
 
-// A table is what a model gives to show a table.
+// A table is the table in a model's arguments.
 type table struct {
 	Columns []string   `json:"columns" jsonschema:"the names of the columns, 50 at most"`
 	Rows    [][]string `json:"rows" jsonschema:"the rows, 1000 at most, each with a cell for each column"`
 }
 
-// check refuses a table that is too large, or whose rows have not as many cells as there are columns.
+// check refuses a table that is too large, or that has a row with another number of cells than there are columns.
 func (t *table) check() error {
 	switch {
 	case len(t.Columns) == 0 || len(t.Columns) > maxColumns:
@@ -56,7 +56,7 @@ type cell struct {
 	Number bool
 }
 
-// A grid is a table as its template draws it.
+// A grid is a table in the form that its template needs.
 type grid struct {
 	Title   string
 	Columns []cell

@@ -40,7 +40,7 @@ func manyFiles(b *testing.B) func() *toolstest.Caller {
 			}[kind])
 		}
 		name := fmt.Sprintf("d%d/e%d/f%d.%s", i%10, i%50, i, kind)
-		put(b, d.Path(), name, text.String())
+		writeFile(b, d.Path(), name, text.String())
 		must(b, os.Chtimes(filepath.Join(d.Path(), name), old, old)) // what is new is read again
 	}
 	return func() *toolstest.Caller {

@@ -30,7 +30,7 @@ var _ = flag.Bool("update", false, "write the golden files")
 
 var args = toolstest.Args
 
-// newCaller has the tools for code and for files over a session's real directory, which is returned.
+// newCaller returns a caller of the tools for code and files over a session's real directory, and the directory.
 func newCaller(t testing.TB) (c *toolstest.Caller, dir string) {
 	t.Helper()
 	all, err := workspace.New(workspace.Config{Root: filepath.Join(t.TempDir(), "workspaces")})
@@ -53,15 +53,15 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func put(t testing.TB, dir, name, content string) {
+func writeFile(t testing.TB, dir, name, content string) {
 	t.Helper()
 	path := filepath.Join(dir, name)
 	must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	must(t, os.WriteFile(path, []byte(content), 0o600))
 }
 
-// found makes a search and returns its matches as PATH:LINE KIND.
-func found(t testing.TB, c *toolstest.Caller, pairs ...any) string {
+// searchMatches makes a search and returns its matches as PATH:LINE KIND.
+func searchMatches(t testing.TB, c *toolstest.Caller, pairs ...any) string {
 	t.Helper()
 	var result struct {
 		Matches []struct {
@@ -81,10 +81,10 @@ func found(t testing.TB, c *toolstest.Caller, pairs ...any) string {
 	return strings.Join(list, ", ")
 }
 
-// check compares what a search finds.
-func check(t testing.TB, c *toolstest.Caller, want string, pairs ...any) {
+// wantMatches checks the matches of a search.
+func wantMatches(t testing.TB, c *toolstest.Caller, want string, pairs ...any) {
 	t.Helper()
-	if got := found(t, c, pairs...); got != want {
+	if got := searchMatches(t, c, pairs...); got != want {
 		t.Errorf("%v finds\n%s\nwant\n%s", pairs, got, want)
 	}
 }
@@ -99,25 +99,25 @@ func TestGolden(t *testing.T) {
 func TestTheBestMatchComesFirst(t *testing.T) {
 	t.Parallel()
 	c, dir := newCaller(t)
-	put(t, dir, "a.go", "package a\n\n// read it\ntype reader struct{}\n\nfunc (r reader) Read() {}\nfunc readAll() {}\nfunc forRead() {}\nfunc spread() {}\nvar read = 1\n")
-	put(t, dir, "a_test.go", "package a\n\nfunc Read() {}\n")
-	put(t, dir, "b.py", "class Reader:\n    def read(self): pass\n\ndef read_all(): pass\n# Read\n")
-	put(t, dir, "notes.txt", "how to read\nREAD me\n")
-	check(t, c, "b.py:2 method, a.go:10 var, a.go:6 method, a_test.go:3 func, a.go:4 struct, b.py:1 class, a.go:7 func, b.py:4 func, a.go:8 func, a.go:9 func",
+	writeFile(t, dir, "a.go", "package a\n\n// read it\ntype reader struct{}\n\nfunc (r reader) Read() {}\nfunc readAll() {}\nfunc forRead() {}\nfunc spread() {}\nvar read = 1\n")
+	writeFile(t, dir, "a_test.go", "package a\n\nfunc Read() {}\n")
+	writeFile(t, dir, "b.py", "class Reader:\n    def read(self): pass\n\ndef read_all(): pass\n# Read\n")
+	writeFile(t, dir, "notes.txt", "how to read\nREAD me\n")
+	wantMatches(t, c, "b.py:2 method, a.go:10 var, a.go:6 method, a_test.go:3 func, a.go:4 struct, b.py:1 class, a.go:7 func, b.py:4 func, a.go:8 func, a.go:9 func",
 		"query", "read", "kind", "symbol")
-	check(t, c, "a.go:6 method, a_test.go:3 func, b.py:2 method, a.go:10 var, a.go:4 struct, b.py:1 class, a.go:7 func, b.py:4 func, a.go:8 func, a.go:9 func, b.py:5 text",
+	wantMatches(t, c, "a.go:6 method, a_test.go:3 func, b.py:2 method, a.go:10 var, a.go:4 struct, b.py:1 class, a.go:7 func, b.py:4 func, a.go:8 func, a.go:9 func, b.py:5 text",
 		"query", "Read")
-	check(t, c, "b.py:2 method", "query", "Reader.read", "language", "py", "kind", "symbol")
-	check(t, c, "a.go:6 method", "query", "(*reader).Read", "kind", "symbol", "language", "golang")
-	check(t, c, "a.go:7 func, b.py:4 func", "query", "readAll", "kind", "symbol")
-	check(t, c, "a.go:7 func, b.py:4 func", "query", "^read_?[aA]ll$", "regexp", true, "kind", "symbol")
-	check(t, c, "notes.txt:1 text", "query", `how.*read$`, "regexp", true)
-	check(t, c, "notes.txt:1 text, notes.txt:2 text", "query", "read", "kind", "text", "path", "notes.txt")
-	check(t, c, "notes.txt:2 text", "query", "READ", "kind", "text", "path", "notes.txt")
-	check(t, c, "", "query", "nowhere")
-	put(t, dir, "deeply/nested/c.rb", "def Only; end\n")
-	put(t, dir, "c_test.go", "package a\n\nfunc Only() {}\n")
-	check(t, c, "deeply/nested/c.rb:1 func, c_test.go:3 func", "query", "only", "kind", "symbol")
+	wantMatches(t, c, "b.py:2 method", "query", "Reader.read", "language", "py", "kind", "symbol")
+	wantMatches(t, c, "a.go:6 method", "query", "(*reader).Read", "kind", "symbol", "language", "golang")
+	wantMatches(t, c, "a.go:7 func, b.py:4 func", "query", "readAll", "kind", "symbol")
+	wantMatches(t, c, "a.go:7 func, b.py:4 func", "query", "^read_?[aA]ll$", "regexp", true, "kind", "symbol")
+	wantMatches(t, c, "notes.txt:1 text", "query", `how.*read$`, "regexp", true)
+	wantMatches(t, c, "notes.txt:1 text, notes.txt:2 text", "query", "read", "kind", "text", "path", "notes.txt")
+	wantMatches(t, c, "notes.txt:2 text", "query", "READ", "kind", "text", "path", "notes.txt")
+	wantMatches(t, c, "", "query", "nowhere")
+	writeFile(t, dir, "deeply/nested/c.rb", "def Only; end\n")
+	writeFile(t, dir, "c_test.go", "package a\n\nfunc Only() {}\n")
+	wantMatches(t, c, "deeply/nested/c.rb:1 func, c_test.go:3 func", "query", "only", "kind", "symbol")
 	c.Want(t, "code_search", args("query", "readAll", "limit", 1),
 		`{"matches":[{"path":"a.go","line":7,"kind":"func","name":"readAll","text":"func readAll() {}"}],"count":1,"truncated":"1 more symbols match: narrow the search, or raise limit"}`)
 	c.Want(t, "code_search", args("query", "spread"),
@@ -126,10 +126,10 @@ func TestTheBestMatchComesFirst(t *testing.T) {
 		`{"matches":[{"path":"b.py","line":2,"kind":"method","name":"read","container":"Reader","text":"def read(self): pass"}],"count":1}`)
 }
 
-func TestWhatCannotBeSearched(t *testing.T) {
+func TestInvalidSearches(t *testing.T) {
 	t.Parallel()
 	c, dir := newCaller(t)
-	put(t, dir, "a.go", "package a\n")
+	writeFile(t, dir, "a.go", "package a\n")
 	c.WantError(t, "code_search", args("query", " "), tools.InvalidArgs, "query")
 	c.WantError(t, "code_search", args("query", strings.Repeat("x", 501)), tools.InvalidArgs, "500")
 	c.WantError(t, "code_search", args("query", "(", "regexp", true), tools.InvalidArgs, "RE2")
@@ -146,62 +146,62 @@ func TestWhatCannotBeSearched(t *testing.T) {
 	c.WantError(t, "code_map", args("depth", -1), tools.InvalidArgs, "depth")
 }
 
-func TestWhatIsLeftOut(t *testing.T) {
+func TestIgnoredFilesAreLeftOut(t *testing.T) {
 	t.Parallel()
 	c, dir := newCaller(t)
 	outside := t.TempDir()
-	put(t, outside, "secret.go", "package secret\n\nfunc Wanted() {}\n")
-	put(t, dir, ".gitignore", "/gen/\n")
-	put(t, dir, "gen/a.go", "package gen\n\nfunc Wanted() {}\n")
-	put(t, dir, "node_modules/p/a.js", "function Wanted() {}\n")
-	put(t, dir, ".git/a.go", "package git\n\nfunc Wanted() {}\n")
-	put(t, dir, "binary.c", "int Wanted(void) { return 0; }\n\x00")
-	put(t, dir, "huge.c", "int Wanted(void) { return 0; }\n"+strings.Repeat("// x\n", 250_000))
-	put(t, dir, "linked.c", "int Wanted(void) { return 0; }\n")
+	writeFile(t, outside, "secret.go", "package secret\n\nfunc Wanted() {}\n")
+	writeFile(t, dir, ".gitignore", "/gen/\n")
+	writeFile(t, dir, "gen/a.go", "package gen\n\nfunc Wanted() {}\n")
+	writeFile(t, dir, "node_modules/p/a.js", "function Wanted() {}\n")
+	writeFile(t, dir, ".git/a.go", "package git\n\nfunc Wanted() {}\n")
+	writeFile(t, dir, "binary.c", "int Wanted(void) { return 0; }\n\x00")
+	writeFile(t, dir, "huge.c", "int Wanted(void) { return 0; }\n"+strings.Repeat("// x\n", 250_000))
+	writeFile(t, dir, "linked.c", "int Wanted(void) { return 0; }\n")
 	must(t, os.Link(filepath.Join(dir, "linked.c"), filepath.Join(outside, "linked.c")))
 	must(t, os.Symlink(outside, filepath.Join(dir, "out")))
 	must(t, os.Symlink(filepath.Join(outside, "secret.go"), filepath.Join(dir, "out.go")))
 	c.Want(t, "code_search", args("query", "Wanted"),
 		`{"matches":[],"count":0,"truncated":"files of more than 1 MB (1 of them) were not searched: use grep","ignored":"ignored files were not searched: pass ignored=true"}`)
-	check(t, c, "gen/a.go:3 func, node_modules/p/a.js:1 func", "query", "Wanted", "ignored", true)
-	check(t, c, "gen/a.go:3 func", "query", "Wanted", "path", "gen")
+	wantMatches(t, c, "gen/a.go:3 func, node_modules/p/a.js:1 func", "query", "Wanted", "ignored", true)
+	wantMatches(t, c, "gen/a.go:3 func", "query", "Wanted", "path", "gen")
 	c.WantError(t, "code_search", args("query", "Wanted", "path", "out"), tools.InvalidPath)
 }
 
 func TestTheIndexFollowsTheFiles(t *testing.T) {
 	t.Parallel()
 	c, dir := newCaller(t)
-	put(t, dir, "a.go", "package a\n\nfunc One() {}\n")
-	put(t, dir, "b/b.go", "package b\n\nfunc Same() {}\n")
-	check(t, c, "a.go:3 func", "query", "One")
-	put(t, dir, "a.go", "package a\n\nfunc Two() {}\n") // as long, and perhaps at the same time
-	check(t, c, "a.go:3 func", "query", "Two")
-	check(t, c, "", "query", "One", "kind", "symbol")
+	writeFile(t, dir, "a.go", "package a\n\nfunc One() {}\n")
+	writeFile(t, dir, "b/b.go", "package b\n\nfunc Same() {}\n")
+	wantMatches(t, c, "a.go:3 func", "query", "One")
+	writeFile(t, dir, "a.go", "package a\n\nfunc Two() {}\n") // as long, and perhaps written at the same time
+	wantMatches(t, c, "a.go:3 func", "query", "Two")
+	wantMatches(t, c, "", "query", "One", "kind", "symbol")
 	long := time.Now().Add(-time.Hour)
 	must(t, os.Chtimes(filepath.Join(dir, "a.go"), long, long))
-	check(t, c, "a.go:3 func", "query", "Two")
+	wantMatches(t, c, "a.go:3 func", "query", "Two")
 	c.Want(t, "write_file", args("path", "./b/../a.go", "content", "package a\n\nfunc Six() {}\n"), "")
-	must(t, os.Chtimes(filepath.Join(dir, "a.go"), long, long)) // it looks as before
-	check(t, c, "a.go:3 func", "query", "Six", "kind", "symbol")
+	must(t, os.Chtimes(filepath.Join(dir, "a.go"), long, long)) // its size and time are as before
+	wantMatches(t, c, "a.go:3 func", "query", "Six", "kind", "symbol")
 	c.Want(t, "edit_file", args("path", "a.go", "old_text", "Six", "new_text", "Ten"), "")
 	must(t, os.Chtimes(filepath.Join(dir, "a.go"), long, long))
-	check(t, c, "a.go:3 func", "query", "Ten", "kind", "symbol")
-	now := time.Now() // a command may write twice within what the file system tells apart
+	wantMatches(t, c, "a.go:3 func", "query", "Ten", "kind", "symbol")
+	now := time.Now() // a command may write twice within the file system's resolution
 	must(t, os.Chtimes(filepath.Join(dir, "a.go"), now, now))
-	check(t, c, "a.go:3 func", "query", "Ten", "kind", "symbol")
-	put(t, dir, "a.go", "package a\n\nfunc Two() {}\n")
+	wantMatches(t, c, "a.go:3 func", "query", "Ten", "kind", "symbol")
+	writeFile(t, dir, "a.go", "package a\n\nfunc Two() {}\n")
 	must(t, os.Chtimes(filepath.Join(dir, "a.go"), now, now))
-	check(t, c, "a.go:3 func", "query", "Two", "kind", "symbol")
+	wantMatches(t, c, "a.go:3 func", "query", "Two", "kind", "symbol")
 	must(t, os.Remove(filepath.Join(dir, "a.go")))
-	check(t, c, "", "query", "Ten")
-	check(t, c, "b/b.go:3 func", "query", "Same", "path", "b")
+	wantMatches(t, c, "", "query", "Ten")
+	wantMatches(t, c, "b/b.go:3 func", "query", "Same", "path", "b")
 	must(t, os.RemoveAll(filepath.Join(dir, "b")))
-	check(t, c, "", "query", "Same")
-	put(t, dir, "new/c.rb", "def same; end\n")
-	check(t, c, "new/c.rb:1 func", "query", "Same", "kind", "symbol")
+	wantMatches(t, c, "", "query", "Same")
+	writeFile(t, dir, "new/c.rb", "def same; end\n")
+	wantMatches(t, c, "new/c.rb:1 func", "query", "Same", "kind", "symbol")
 }
 
-// A memoryDir is a directory of files in memory that counts what is opened.
+// A memoryDir is a directory of files in memory that counts how many are opened.
 type memoryDir struct {
 	fstest.MapFS
 	opened *atomic.Int64
@@ -218,7 +218,7 @@ func (d memoryDir) Open(name string) (fs.File, error) {
 	return d.MapFS.Open(name)
 }
 
-func inMemory(t *testing.T, d memoryDir) *toolstest.Caller {
+func newMemoryCaller(t *testing.T, d memoryDir) *toolstest.Caller {
 	t.Helper()
 	return toolstest.New(code.New(func(context.Context, tools.Call) (memoryDir, error) { return d, nil }, &code.Indexes{})...)
 }
@@ -229,9 +229,9 @@ func TestAFileIsReadOnce(t *testing.T) {
 	for i := range 50 {
 		d.MapFS[fmt.Sprintf("p%d/a.go", i)] = &fstest.MapFile{Data: []byte("package p\n\nfunc Same() {}\n"), ModTime: time.Now().Add(-time.Hour)}
 	}
-	c := inMemory(t, d)
-	check(t, c, "", "query", "other", "kind", "symbol")
-	check(t, c, "", "query", "other", "kind", "symbol")
+	c := newMemoryCaller(t, d)
+	wantMatches(t, c, "", "query", "other", "kind", "symbol")
+	wantMatches(t, c, "", "query", "other", "kind", "symbol")
 	if n := d.opened.Load(); n != 50 {
 		t.Errorf("50 files were opened %d times", n)
 	}
@@ -243,7 +243,7 @@ func TestWhenTheIndexIsCut(t *testing.T) {
 	for i := range 20_001 {
 		many.MapFS[fmt.Sprintf("%d.txt", i)] = &fstest.MapFile{}
 	}
-	if got := inMemory(t, many).Want(t, "code_search", args("query", "x", "kind", "symbol"), ""); !strings.Contains(got, "only 20000 files were searched: there are more than 20000 files; give a path") {
+	if got := newMemoryCaller(t, many).Want(t, "code_search", args("query", "x", "kind", "symbol"), ""); !strings.Contains(got, "only 20000 files were searched: there are more than 20000 files; give a path") {
 		t.Errorf("of 20,001 files it says %s", got)
 	}
 	large := memoryDir{fstest.MapFS{}, &atomic.Int64{}, 0}
@@ -252,14 +252,14 @@ func TestWhenTheIndexIsCut(t *testing.T) {
 		large.MapFS[fmt.Sprintf("%d.php", i)] = &fstest.MapFile{Data: text}
 	}
 	synctest.Test(t, func(t *testing.T) { // where reading takes no time
-		if got := inMemory(t, large).Want(t, "code_search", args("query", "x", "kind", "symbol"), ""); !strings.Contains(got, "there is more than 64 MB of source code; give a path") {
+		if got := newMemoryCaller(t, large).Want(t, "code_search", args("query", "x", "kind", "symbol"), ""); !strings.Contains(got, "there is more than 64 MB of source code; give a path") {
 			t.Errorf("of 70 MB it says %s", got)
 		}
 		time.Sleep(time.Hour)
 	})
 }
 
-// What one call has searched leaves room for what the next one searches.
+// Files that only an earlier call has searched make room for those of the next call.
 func TestAFullIndexMakesRoom(t *testing.T) {
 	t.Parallel()
 	dir := memoryDir{fstest.MapFS{"src/kettle.php": {Data: []byte("<?php\nfunction kettle() {}\n")}}, &atomic.Int64{}, 0}
@@ -272,7 +272,7 @@ func TestAFullIndexMakesRoom(t *testing.T) {
 		dir.MapFS[fmt.Sprintf("large/%d.php", i)] = &fstest.MapFile{Data: []byte(text.String())}
 	}
 	synctest.Test(t, func(t *testing.T) { // where reading takes no time
-		c := inMemory(t, dir)
+		c := newMemoryCaller(t, dir)
 		if got := c.Want(t, "code_search", args("query", "kettle", "kind", "symbol"), ""); !strings.Contains(got, "they declare more than 200000 symbols") {
 			t.Errorf("of 225,000 symbols it says %s", got)
 		}
@@ -290,12 +290,12 @@ func TestASlowIndexGoesOnWithTheNextCall(t *testing.T) {
 		for i := range 60 {
 			d.MapFS[fmt.Sprintf("a%02d.go", i)] = &fstest.MapFile{Data: fmt.Appendf(nil, "package p\n\nfunc F%02d() {}\n", i), ModTime: time.Now().Add(-time.Hour)}
 		}
-		c := inMemory(t, d)
+		c := newMemoryCaller(t, d)
 		if got := c.Want(t, "code_search", args("query", "F59", "kind", "symbol"), ""); !strings.Contains(got, `"matches":[],"count":0,"truncated":"only 41 files were searched: reading the source code takes longer than 2s`) {
 			t.Errorf("the first call says %s", got)
 		}
-		check(t, c, "a59.go:3 func", "query", "F59", "kind", "symbol")
-		time.Sleep(time.Hour) // the timer has forgotten the index, and leaves nothing behind
+		wantMatches(t, c, "a59.go:3 func", "query", "F59", "kind", "symbol")
+		time.Sleep(time.Hour) // the timer has dropped the index, and nothing is left
 		synctest.Wait()
 		if got := c.Want(t, "code_search", args("query", "F59", "kind", "symbol"), ""); !strings.Contains(got, "only 41 files") {
 			t.Errorf("after an hour it says %s", got)
@@ -308,7 +308,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 	t.Parallel()
 	c, dir := newCaller(t)
 	for i := range 20 {
-		put(t, dir, fmt.Sprintf("a%d.go", i), "package a\n\nfunc Same() {}\n")
+		writeFile(t, dir, fmt.Sprintf("a%d.go", i), "package a\n\nfunc Same() {}\n")
 	}
 	var group sync.WaitGroup
 	for i := range 40 {
@@ -316,7 +316,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 			own := *c
 			own.Call.Session = fmt.Sprintf("main:telegram:%d", 42+i%30)
 			if i%30 == 0 {
-				check(t, &own, "a0.go:3 func", "query", "Same", "limit", 1)
+				wantMatches(t, &own, "a0.go:3 func", "query", "Same", "limit", 1)
 			}
 			own.Want(t, "write_file", args("path", fmt.Sprintf("b%d.go", i), "content", "package a\n"), "")
 			own.Want(t, "code_map", args(), "")
@@ -325,10 +325,10 @@ func TestManyCallsAtOnce(t *testing.T) {
 	group.Wait()
 }
 
-func TestTheKnowledgeIsSearched(t *testing.T) {
+func TestKnowledgeFilesAreSearched(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	put(t, folder, "tool.py", "def deploy(): pass\n")
+	writeFile(t, folder, "tool.py", "def deploy(): pass\n")
 	base, err := knowledge.Open(folder)
 	must(t, err)
 	t.Cleanup(func() { must(t, base.Close()) })
@@ -339,11 +339,11 @@ func TestTheKnowledgeIsSearched(t *testing.T) {
 		d, err := all.Open(call.Session)
 		return base.Overlay(d), err
 	}, &code.Indexes{})...)
-	check(t, c, "knowledge/tool.py:1 func", "query", "deploy")
-	check(t, c, "knowledge/tool.py:1 func", "query", "deploy", "path", "knowledge")
+	wantMatches(t, c, "knowledge/tool.py:1 func", "query", "deploy")
+	wantMatches(t, c, "knowledge/tool.py:1 func", "query", "deploy", "path", "knowledge")
 }
 
-func TestWhatStrangersWroteIsUntrusted(t *testing.T) {
+func TestMarkedFilesGiveUntrustedResults(t *testing.T) {
 	t.Parallel()
 	all, err := workspace.New(workspace.Config{Root: t.TempDir()})
 	must(t, err)
@@ -371,19 +371,19 @@ func TestWhatStrangersWroteIsUntrusted(t *testing.T) {
 func TestMap(t *testing.T) {
 	t.Parallel()
 	c, dir := newCaller(t)
-	put(t, dir, "README.md", "<p>\n\n# Tea *house*\n\nMore.\n")
-	put(t, dir, "go.mod", "module tea\n")
-	put(t, dir, "cmd/tea/main.go", "package main\n\nfunc main() {}\n")
-	put(t, dir, "pot/pot.go", "package pot\n\nfunc helper() {}\n\nfunc Brew() {}\n\ntype Lid struct{}\n\ntype Pot struct{}\n\nfunc (Pot) Fill() {}\n")
-	put(t, dir, "pot/pot_test.go", "package pot\n\nfunc TestPot() {}\n")
-	put(t, dir, "pot/deep/er/still.go", "package still\n\ntype Deepest int\n")
-	put(t, dir, "web/index.ts", "export class View { render() {} }\n")
-	put(t, dir, "node_modules/x/index.js", "class Hidden {}\n")
+	writeFile(t, dir, "README.md", "<p>\n\n# Tea *house*\n\nMore.\n")
+	writeFile(t, dir, "go.mod", "module tea\n")
+	writeFile(t, dir, "cmd/tea/main.go", "package main\n\nfunc main() {}\n")
+	writeFile(t, dir, "pot/pot.go", "package pot\n\nfunc helper() {}\n\nfunc Brew() {}\n\ntype Lid struct{}\n\ntype Pot struct{}\n\nfunc (Pot) Fill() {}\n")
+	writeFile(t, dir, "pot/pot_test.go", "package pot\n\nfunc TestPot() {}\n")
+	writeFile(t, dir, "pot/deep/er/still.go", "package still\n\ntype Deepest int\n")
+	writeFile(t, dir, "web/index.ts", "export class View { render() {} }\n")
+	writeFile(t, dir, "node_modules/x/index.js", "class Hidden {}\n")
 	c.Want(t, "code_map", args(), `{"map":"README.md: Tea *house*\nStarts in: web/index.ts, cmd/tea/main.go\n`+
 		`. 7 files (4 go, 1 typescript)\n  cmd/ 1 file (1 go)\n    tea/ 1 file (1 go): main\n  pot/ 3 files (3 go): Pot, Lid, Brew, helper\n    deep/ 1 file (1 go): Deepest\n  web/ 1 file (1 typescript): View\n"}`)
 	c.Want(t, "code_map", args("path", "pot", "depth", 1), `{"map":". 3 files (3 go): Pot, Lid, Brew, helper\n  deep/ 1 file (1 go): Deepest\n"}`)
 	for i := range 300 {
-		put(t, dir, fmt.Sprintf("big/folder%03d/sub/a.py", i), strings.Repeat("class LongNameOfAClass:\n    pass\n", 3))
+		writeFile(t, dir, fmt.Sprintf("big/folder%03d/sub/a.py", i), strings.Repeat("class LongNameOfAClass:\n    pass\n", 3))
 	}
 	for _, depth := range []int{1, 2, 6} {
 		got := c.Want(t, "code_map", args("depth", depth), "")
@@ -394,7 +394,7 @@ func TestMap(t *testing.T) {
 		}
 	}
 	for i := range 300 {
-		put(t, dir, fmt.Sprintf("folder%03d/a.py", i), "")
+		writeFile(t, dir, fmt.Sprintf("folder%03d/a.py", i), "")
 	}
 	var result struct{ Map string }
 	must(t, json.Unmarshal([]byte(c.Want(t, "code_map", args(), "")), &result))

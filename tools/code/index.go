@@ -10,28 +10,28 @@ import (
 
 // Limits for all indexes together, and how long an unused index is kept.
 const (
-	maxIndexes = 16
-	maxHeld    = 500_000 // symbols
-	keptIdle   = 10 * time.Minute
+	maxIndexes     = 16
+	maxHeldSymbols = 500_000 // symbols
+	maxIdle        = 10 * time.Minute
 )
 
 // Indexes keeps the indexes of sessions' directories in memory. Its zero value is ready for use. It has no
 // goroutine: a timer drops indexes that are no longer used.
 type Indexes struct {
-	mu     sync.Mutex
-	of     map[string]*index // by session
-	finder *symbols.Finder
-	timer  *time.Timer // set while there is an index
+	mu        sync.Mutex
+	bySession map[string]*index // by session
+	finder    *symbols.Finder
+	timer     *time.Timer // set while there is an index
 }
 
 // An index contains the symbols of one directory.
 type index struct {
-	turn    chan struct{}    // holds one value while a call works with files
+	inUse   chan struct{}    // holds one value while a call works with files
 	files   map[string]*file // by name
 	symbols int              // how many symbols the files contain
 
-	used time.Time // guarded by Indexes.mu, like held
-	held int       // symbols, as of the last refresh
+	used        time.Time // guarded by Indexes.mu, like held
+	heldSymbols int       // symbols, as of the last refresh
 }
 
 // A file holds what is known about one source file. It isn't changed once other goroutines can see it.
@@ -48,21 +48,21 @@ type file struct {
 // returns it with unlock.
 func (x *Indexes) lock(ctx context.Context, session string) (*index, error) {
 	x.mu.Lock()
-	if x.of == nil {
-		x.of, x.finder = map[string]*index{}, symbols.NewFinder()
+	if x.bySession == nil {
+		x.bySession, x.finder = map[string]*index{}, symbols.NewFinder()
 	}
-	i := x.of[session]
+	i := x.bySession[session]
 	if i == nil {
-		i = &index{turn: make(chan struct{}, 1), files: map[string]*file{}}
-		x.of[session] = i
+		i = &index{inUse: make(chan struct{}, 1), files: map[string]*file{}}
+		x.bySession[session] = i
 	}
 	i.used = time.Now()
 	if x.timer == nil {
-		x.timer = time.AfterFunc(keptIdle, x.forgetIdle)
+		x.timer = time.AfterFunc(maxIdle, x.forgetIdle)
 	}
 	x.mu.Unlock()
 	select {
-	case i.turn <- struct{}{}:
+	case i.inUse <- struct{}{}:
 		return i, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -72,10 +72,10 @@ func (x *Indexes) lock(ctx context.Context, session string) (*index, error) {
 // unlock ends a call's use of an index, and drops other indexes if there are too many.
 func (x *Indexes) unlock(i *index) {
 	x.mu.Lock()
-	i.used, i.held = time.Now(), i.symbols
+	i.used, i.heldSymbols = time.Now(), i.symbols
 	x.trim()
 	x.mu.Unlock()
-	<-i.turn
+	<-i.inUse
 }
 
 // trim drops the least recently used indexes until the others are within the limits. The caller holds mu.
@@ -83,33 +83,33 @@ func (x *Indexes) trim() {
 	for {
 		held := 0
 		var oldest string
-		for session, i := range x.of {
-			held += i.held
-			if oldest == "" || i.used.Before(x.of[oldest].used) {
+		for session, i := range x.bySession {
+			held += i.heldSymbols
+			if oldest == "" || i.used.Before(x.bySession[oldest].used) {
 				oldest = session
 			}
 		}
-		if len(x.of) <= 1 || len(x.of) <= maxIndexes && held <= maxHeld {
+		if len(x.bySession) <= 1 || len(x.bySession) <= maxIndexes && held <= maxHeldSymbols {
 			return
 		}
-		delete(x.of, oldest)
+		delete(x.bySession, oldest)
 	}
 }
 
-// forgetIdle drops the indexes that haven't been used for keptIdle. The timer calls it.
+// forgetIdle drops the indexes that haven't been used for maxIdle. The timer calls it.
 func (x *Indexes) forgetIdle() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	next := keptIdle
-	for session, i := range x.of {
-		left := keptIdle - time.Since(i.used)
+	next := maxIdle
+	for session, i := range x.bySession {
+		left := maxIdle - time.Since(i.used)
 		if left <= 0 {
-			delete(x.of, session)
+			delete(x.bySession, session)
 			continue
 		}
 		next = min(next, left)
 	}
-	if x.timer = nil; len(x.of) > 0 {
+	if x.timer = nil; len(x.bySession) > 0 {
 		x.timer = time.AfterFunc(next, x.forgetIdle)
 	}
 }

@@ -19,22 +19,22 @@ const (
 
 // A lineMatcher finds lines that contain a text. A text without capitals matches in any case.
 type lineMatcher struct {
-	text    string
-	folds   bool
-	pattern *regexp.Regexp // used instead of text
-	steps   int            // the most steps that the pattern takes for each byte
+	text        string
+	ignoresCase bool
+	pattern     *regexp.Regexp // used instead of text
+	steps       int            // the most steps that the pattern takes for each byte
 }
 
 func newLineMatcher(text string) lineMatcher {
 	if strings.IndexFunc(text, unicode.IsUpper) >= 0 {
 		return lineMatcher{text: text}
 	}
-	return lineMatcher{text: text, folds: true}
+	return lineMatcher{text: text, ignoresCase: true}
 }
 
-// each calls found for each matching line of a text, until found returns false.
-func (m lineMatcher) each(ctx context.Context, content string, found func(number int, line string) bool) error {
-	if m.pattern == nil && !m.folds && !strings.Contains(content, m.text) {
+// forEachMatch calls found for each matching line of a text, until found returns false.
+func (m lineMatcher) forEachMatch(ctx context.Context, content string, found func(number int, line string) bool) error {
+	if m.pattern == nil && !m.ignoresCase && !strings.Contains(content, m.text) {
 		return nil
 	}
 	number, taken := 0, 0
@@ -59,7 +59,7 @@ func (m lineMatcher) matches(line string) bool {
 	switch {
 	case m.pattern != nil:
 		return m.pattern.MatchString(line)
-	case m.folds:
+	case m.ignoresCase:
 		return containsFold(line, m.text)
 	}
 	return strings.Contains(line, m.text)

@@ -16,10 +16,10 @@ import (
 
 // Limits of a map.
 const (
-	maxMap      = 4 << 10 // bytes
-	usualDepth  = 2
-	maxMapDepth = 6
-	maxEntries  = 8 // files in which programs begin
+	maxMap       = 4 << 10 // bytes
+	defaultDepth = 2
+	maxMapDepth  = 6
+	maxEntries   = 8 // files in which programs begin
 )
 
 // A folder is a line of a map.
@@ -35,14 +35,14 @@ type folder struct {
 // outline returns the map of a listing. If that is too long, it shows fewer symbols and then fewer levels.
 func outline(dir Dir, list listing, depth int) string {
 	if depth = min(depth, maxMapDepth); depth == 0 {
-		depth = usualDepth
+		depth = defaultDepth
 	}
 	head := readmeTitle(dir, list)
 	if starts := entryPoints(list); len(starts) > 0 {
 		head += "Starts in: " + strings.Join(starts, ", ") + "\n"
 	}
-	if list.cut != "" {
-		head += "Not complete: " + list.cut + "\n"
+	if list.cutReason != "" {
+		head += "Not complete: " + list.cutReason + "\n"
 	}
 	for ; depth > 0; depth-- {
 		folders := foldersOf(list, depth)
@@ -147,7 +147,7 @@ func (f *folder) mainSymbols(most int) []string {
 		return weight(s) == 0 || strings.HasPrefix(s.Name, "_") || s.Kind == symbols.Func && s.Container != ""
 	})
 	slices.SortStableFunc(list, func(a, b symbols.Symbol) int {
-		return cmp.Or(cmp.Compare(isInner(a.Name), isInner(b.Name)), cmp.Compare(weight(b), weight(a)))
+		return cmp.Or(cmp.Compare(unexportedRank(a.Name), unexportedRank(b.Name)), cmp.Compare(weight(b), weight(a)))
 	})
 	var names []string
 	for _, s := range list {
@@ -158,8 +158,8 @@ func (f *folder) mainSymbols(most int) []string {
 	return names
 }
 
-// isInner returns 1 for a name that begins with a lowercase letter: in many languages that means it isn't exported.
-func isInner(name string) int {
+// unexportedRank returns 1 for a name that begins with a lowercase letter: in many languages that means it isn't exported.
+func unexportedRank(name string) int {
 	if r, _ := utf8.DecodeRuneInString(name); unicode.IsLower(r) {
 		return 1
 	}

@@ -26,15 +26,15 @@ const (
 // than this may leave the same timestamp. A file that was read that soon after a change is read again.
 const timestampGranularity = 2 * time.Second
 
-// errCut ends a walk early.
-var errCut = errors.New("the index was cut")
+// errWalkCut ends a walk early.
+var errWalkCut = errors.New("the index was cut")
 
 // A listing is the list of the files below a path.
 type listing struct {
-	from    string
-	files   []listedFile
-	cut     string // why some files were not looked at, worded for the model; "" if all were
-	skipped bool   // ignored files were left out
+	from      string
+	files     []listedFile
+	cutReason string // why some files were not looked at, worded for the model; "" if all were
+	skipped   bool   // ignored files were left out
 }
 
 // A listedFile is one file in a listing.
@@ -88,7 +88,7 @@ func (x *Indexes) refresh(ctx context.Context, session string, dir fs.FS, from s
 	})
 	r.list.skipped = filter.Skipped()
 	switch {
-	case errors.Is(err, errCut):
+	case errors.Is(err, errWalkCut):
 		return r.list, nil
 	case err != nil:
 		return listing{}, err
@@ -100,7 +100,7 @@ func (x *Indexes) refresh(ctx context.Context, session string, dir fs.FS, from s
 // visit lists one file. It reads the file if that is source code and the index isn't up to date for it.
 func (r *refresh) visit(ctx context.Context, name string, e fs.DirEntry) error {
 	if len(r.list.files) == maxFiles {
-		return r.cut("there are more than %d files", maxFiles)
+		return r.cutWalk("there are more than %d files", maxFiles)
 	}
 	info, err := e.Info()
 	if err != nil {
@@ -109,12 +109,12 @@ func (r *refresh) visit(ctx context.Context, name string, e fs.DirEntry) error {
 	of := listedFile{name: name, size: info.Size(), language: r.finder.Language(name)}
 	if of.language != "" && info.Size() <= symbols.MaxFile {
 		if r.bytes += info.Size(); r.bytes > maxBytes {
-			return r.cut("there is more than %d MB of source code", maxBytes>>20)
+			return r.cutWalk("there is more than %d MB of source code", maxBytes>>20)
 		}
 		known := r.index.files[name]
 		if known == nil || !known.isCurrent(info) {
 			if time.Since(r.began) > maxTime {
-				return r.cut("reading the source code takes longer than %v, and the next call goes on from here", maxTime)
+				return r.cutWalk("reading the source code takes longer than %v, and the next call goes on from here", maxTime)
 			}
 			if known, err = r.read(ctx, name, info); err != nil {
 				return err
@@ -129,10 +129,10 @@ func (r *refresh) visit(ctx context.Context, name string, e fs.DirEntry) error {
 	return nil
 }
 
-// cut ends the walk early: it records why, in words for the model, and returns errCut.
-func (r *refresh) cut(format string, args ...any) error {
-	r.list.cut = fmt.Sprintf("only %d files were searched: ", len(r.list.files)) + fmt.Sprintf(format, args...) + "; give a path"
-	return errCut
+// cutWalk ends the walk early: it records why, in words for the model, and returns errWalkCut.
+func (r *refresh) cutWalk(format string, args ...any) error {
+	r.list.cutReason = fmt.Sprintf("only %d files were searched: ", len(r.list.files)) + fmt.Sprintf(format, args...) + "; give a path"
+	return errWalkCut
 }
 
 // isCurrent reports whether a file is unchanged since it was read.
@@ -148,7 +148,7 @@ func (r *refresh) read(ctx context.Context, name string, info fs.FileInfo) (*fil
 		r.dropUnseen() // forget files that only earlier calls have searched, to make room
 	}
 	if r.index.symbols >= maxSymbols {
-		return nil, r.cut("they declare more than %d symbols", maxSymbols)
+		return nil, r.cutWalk("they declare more than %d symbols", maxSymbols)
 	}
 	read := time.Now()
 	content, ok := readText(r.dir, name, symbols.MaxFile)

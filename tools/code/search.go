@@ -12,10 +12,10 @@ import (
 
 // Limits of a search.
 const (
-	usualLimit = 20
-	maxLimit   = 100
-	maxQuery   = 500
-	maxRanked  = 20_000 // matching symbols, of which the best are shown
+	defaultLimit = 20
+	maxLimit     = 100
+	maxQuery     = 500
+	maxRanked    = 20_000 // matching symbols, of which the best are shown
 )
 
 // A match is one symbol or line that was found.
@@ -61,7 +61,7 @@ func newSearch(args searchArgs) (*search, error) {
 	}
 	s := &search{symbols: args.Kind != "text", lines: args.Kind != "symbol", limit: min(args.Limit, maxLimit), began: time.Now()}
 	if s.limit <= 0 {
-		s.limit = usualLimit
+		s.limit = defaultLimit
 	}
 	var err error
 	if s.language, err = languageNamed(args.Language); err != nil {
@@ -80,7 +80,7 @@ func newSearch(args searchArgs) (*search, error) {
 
 // run searches the files of a listing.
 func (s *search) run(ctx context.Context, dir Dir, list listing) (searchResult, error) {
-	s.early = list.cut
+	s.early = list.cutReason
 	if s.symbols {
 		s.findSymbols(list)
 	}
@@ -177,7 +177,7 @@ func (s *search) findLines(ctx context.Context, dir Dir, list listing) error {
 
 // findInFile finds lines in one file; full says that there is no room for more.
 func (s *search) findInFile(ctx context.Context, name, content string, known map[int]bool) (full bool, err error) {
-	err = s.texts.each(ctx, content, func(number int, line string) bool {
+	err = s.texts.forEachMatch(ctx, content, func(number int, line string) bool {
 		switch {
 		case known[number]:
 			return true

@@ -106,7 +106,7 @@ func (r Reader) runChild(ctx context.Context, ask request, content io.Reader, na
 	defer cancel()
 	began := time.Now()
 	out, err := r.Sandbox.Run(limited, sandbox.Command{
-		Own: true, Args: []string{childCommand}, MaxOutput: 6*ask.Most + 1<<20,
+		OwnProgram: true, Args: []string{childCommand}, MaxOutput: 6*ask.Most + 1<<20,
 		Stdin: io.MultiReader(bytes.NewReader(append(head, '\n')), content),
 	})
 	var got answer

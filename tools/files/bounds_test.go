@@ -28,7 +28,7 @@ func TestGlobsAreBounded(t *testing.T) {
 			t.Errorf("%.40q gives %v, want %q", pattern, err, want)
 		}
 	}
-	// Each byte of a pattern makes a few steps, however they are nested.
+	// Each byte of a pattern costs a few steps, however the pieces are nested.
 	for _, piece := range []string{"*", "?a", "*/", "**/a/", "[!a-z]", "**"} {
 		pattern := strings.Repeat(piece, 200/len(piece))
 		compiled, err := compileGlob(pattern)
@@ -98,20 +98,20 @@ func TestGlobsMatch(t *testing.T) {
 	}
 }
 
-// asked is a context that ends once Err was called so many times.
-type asked struct {
+// An endingContext is a context that ends when Err was called that many times.
+type endingContext struct {
 	context.Context
 	left int
 }
 
-func (a *asked) Err() error {
+func (a *endingContext) Err() error {
 	if a.left--; a.left < 0 {
 		return context.Canceled
 	}
 	return nil
 }
 
-// A search ends soon after its call has ended, between two lines and within one.
+// A search ends soon after its call has ended, between two lines or within one.
 func TestGrepEndsWithItsCall(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat(`(\pL?){9}`, 20) + "!"
@@ -129,9 +129,9 @@ func TestGrepEndsWithItsCall(t *testing.T) {
 			t.Fatal(err)
 		}
 		const plenty = 1 << 30
-		ctx := &asked{t.Context(), plenty}
+		ctx := &endingContext{t.Context(), plenty}
 		read := func() error {
-			return s.searchLines(ctx, bufio.NewReaderSize(cancelableReader(ctx, strings.NewReader(c.text)), maxLine), "x")
+			return s.searchLines(ctx, bufio.NewReaderSize(cancelableReader(ctx, strings.NewReader(c.text)), maxSearchedLine), "x")
 		}
 		if err := read(); err != nil || len(s.found) > 0 {
 			t.Errorf("%s: found %v, %v", name, s.found, err)
@@ -149,7 +149,7 @@ func TestGrepEndsWithItsCall(t *testing.T) {
 	}
 }
 
-// A long line and a short one are searched in different ways and found the same.
+// A long line and a short one are searched in different ways, and both give the same matches.
 func TestGrepFindsInLongLines(t *testing.T) {
 	t.Parallel()
 	fill := strings.Repeat("ä", 4_000)

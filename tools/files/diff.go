@@ -129,7 +129,7 @@ func (r *diffReader) readNext() error {
 		}
 		return r.readHunk()
 	}
-	r.at++ // text that mail and version control programs put around a diff
+	r.at++ // skip text that mail and version control programs put around a diff
 	return nil
 }
 

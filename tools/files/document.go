@@ -10,8 +10,8 @@ import (
 	"parley/tools/documents/pages"
 )
 
-// aboutDocuments tells the model what happens when it reads a file that is not text.
-func (b fileTools) aboutDocuments() string {
+// documentsHint tells the model what happens when it reads a file that is not text.
+func (b fileTools) documentsHint() string {
 	if b.documents == nil {
 		return "Documents (PDF, DOCX, XLSX, PPTX) cannot be read here."
 	}

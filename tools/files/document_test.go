@@ -17,7 +17,7 @@ import (
 	"parley/tools/toolstest"
 )
 
-// The test binary is also what the sandbox runs this program for.
+// The test binary is also the program that the sandbox starts.
 func TestMain(m *testing.M) {
 	if code, asked := sandbox.Main(os.Args); asked {
 		os.Exit(code)
@@ -41,12 +41,12 @@ func TestReadsDocuments(t *testing.T) {
 	d, err := all.Open(c.Call.Session)
 	must(t, err)
 	dir := d.Path()
-	put(t, dir, "report.pdf", string(documentstest.Pages("one", "two", "three").Bytes()))
-	put(t, dir, "plain.csv", "a;b\n1;2\n")
-	put(t, dir, "latin.csv", "a;b\nM\xfcller;2\n")
-	put(t, dir, "pdf.go", "package pdf // begins with %PDF-1.7\n")
-	put(t, dir, "picture.png", "\x89PNG\r\n\x1a\n\x00\x00\x00")
-	put(t, dir, "other.zip", "PK\x03\x04\x00\x00\x00\x00 and so on")
+	writeFile(t, dir, "report.pdf", string(documentstest.Pages("one", "two", "three").Bytes()))
+	writeFile(t, dir, "plain.csv", "a;b\n1;2\n")
+	writeFile(t, dir, "latin.csv", "a;b\nM\xfcller;2\n")
+	writeFile(t, dir, "pdf.go", "package pdf // begins with %PDF-1.7\n")
+	writeFile(t, dir, "picture.png", "\x89PNG\r\n\x1a\n\x00\x00\x00")
+	writeFile(t, dir, "other.zip", "PK\x03\x04\x00\x00\x00\x00 and so on")
 	c.Want(t, "read_file", args("path", "report.pdf", "pages", "2-"), `{"content":"[page 2 of 3]\ntwo\n\n[page 3 of 3]\nthree","pages":3}`)
 	c.Want(t, "read_file", args("path", "plain.csv"), `{"content":"a;b\n1;2\n"}`)
 	c.Want(t, "read_file", args("path", "plain.csv", "pages", "1"), `{"content":"[page 1 of 1: rows 2 to 2]\n| a | b |\n|---|---|\n| 1 | 2 |","pages":1}`)
@@ -61,11 +61,11 @@ func TestReadsDocuments(t *testing.T) {
 	c.WantError(t, "read_file", args("path", "other.zip"), tools.ExecutionFailed, "isn't text (application/zip")
 }
 
-// Without a sandbox no document is read, and the model knows.
+// Without a sandbox no document is read, and the tool's description says so.
 func TestWithoutASandbox(t *testing.T) {
 	c, dir := newCaller(t)
-	put(t, dir, "report.pdf", string(documentstest.Pages("one").Bytes()))
-	put(t, dir, "latin.csv", "a;b\nM\xfcller;2\n")
+	writeFile(t, dir, "report.pdf", string(documentstest.Pages("one").Bytes()))
+	writeFile(t, dir, "latin.csv", "a;b\nM\xfcller;2\n")
 	c.WantError(t, "read_file", args("path", "report.pdf"), tools.ExecutionFailed, "inside the sandbox", "parley doctor")
 	c.WantError(t, "read_file", args("path", "latin.csv", "pages", "1"), tools.InvalidArgs, "offset and limit")
 	if got, err := c.Try(t.Context(), "read_file", args("path", "latin.csv")); err != nil || !strings.Contains(got, "a;b") {

@@ -140,7 +140,7 @@ func shorten(s string) string {
 	return tools.Clip(s, most)
 }
 
-// writeMessage returns the result of a write for the model.
+// writeMessage returns the result of a write, for the model.
 func writeMessage(n int, path string) map[string]string {
 	return map[string]string{"message": fmt.Sprintf("Successfully wrote %d bytes to %s", n, path)}
 }

@@ -24,7 +24,7 @@ var _ = flag.Bool("update", false, "write the golden files")
 
 var args = toolstest.Args
 
-// newCaller has the tools over a session's real directory, which is returned.
+// newCaller returns a caller of the tools over a session's real directory, and the directory.
 func newCaller(t testing.TB) (c *toolstest.Caller, dir string) {
 	t.Helper()
 	all, err := workspace.New(workspace.Config{Root: filepath.Join(t.TempDir(), "workspaces")})
@@ -49,7 +49,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func put(t testing.TB, dir, name, content string) {
+func writeFile(t testing.TB, dir, name, content string) {
 	t.Helper()
 	path := filepath.Join(dir, name)
 	must(t, os.MkdirAll(filepath.Dir(path), 0o700))
@@ -63,12 +63,12 @@ func TestGolden(t *testing.T) {
 
 func TestReadFile(t *testing.T) {
 	c, dir := newCaller(t)
-	put(t, dir, "a.txt", "one\ntwo\nthree\nfour")
-	put(t, dir, "ends.txt", "one\ntwo\n")
-	put(t, dir, "empty", "")
-	put(t, dir, "odd.txt", "caf\xe9 <&>\r\n")
-	put(t, dir, "late.txt", strings.Repeat("x", 10_000)+"\x00end")
-	put(t, dir, "wide.txt", strings.Repeat("w", 64<<10)+"\nnext\n")
+	writeFile(t, dir, "a.txt", "one\ntwo\nthree\nfour")
+	writeFile(t, dir, "ends.txt", "one\ntwo\n")
+	writeFile(t, dir, "empty", "")
+	writeFile(t, dir, "odd.txt", "caf\xe9 <&>\r\n")
+	writeFile(t, dir, "late.txt", strings.Repeat("x", 10_000)+"\x00end")
+	writeFile(t, dir, "wide.txt", strings.Repeat("w", 64<<10)+"\nnext\n")
 	for given, want := range map[string]string{
 		args("path", "a.txt"):                                     "one\ntwo\nthree\nfour",
 		args("path", "./sub/../a.txt", "offset", 0):               "one\ntwo\nthree\nfour",
@@ -103,20 +103,19 @@ func TestReadFile(t *testing.T) {
 
 func TestBinary(t *testing.T) {
 	c, dir := newCaller(t)
-	put(t, dir, "logo.png", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
-	put(t, dir, "noise", strings.Repeat("\xfe\xfd\xfca", 1000))
-	put(t, dir, "cut.txt", strings.Repeat("x", 8191)+"ä and more")
+	writeFile(t, dir, "logo.png", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
+	writeFile(t, dir, "noise", strings.Repeat("\xfe\xfd\xfca", 1000))
+	writeFile(t, dir, "cut.txt", strings.Repeat("x", 8191)+"ä and more")
 	c.WantError(t, "read_file", args("path", "logo.png"), tools.ExecutionFailed, "image/png", "16 bytes")
 	c.WantError(t, "read_file", args("path", "noise"), tools.ExecutionFailed, "isn't text")
 	c.Want(t, "read_file", args("path", "cut.txt"), "")
 	c.Want(t, "grep", args("pattern", "IHDR|a"), `{"matches":[{"path":"cut.txt","line":1,"text":"`+strings.Repeat("x", 400)+`…"}],"count":1}`)
 }
 
-// TestHuge works on files far beyond memory's bounds: the sparse one claims a
-// tebibyte, the log has 200 MB.
+// TestHuge reads files that are far larger than memory: a sparse one of a tebibyte, and a log of 200 MB.
 func TestHuge(t *testing.T) {
 	c, dir := newCaller(t)
-	put(t, dir, "sparse", "")
+	writeFile(t, dir, "sparse", "")
 	must(t, os.Truncate(filepath.Join(dir, "sparse"), 1<<40))
 	log, err := os.Create(filepath.Join(dir, "log.txt"))
 	must(t, err)
@@ -179,12 +178,11 @@ func TestQuota(t *testing.T) {
 	c.WantError(t, "write_file", args("path", strings.Repeat("d/", 32)+"a", "content", ""), tools.InvalidPath, "33 names", "at most 32")
 }
 
-// TestEscapes tries with every tool to get out of the workspace, or to block on a file in
-// it.
+// TestEscapes tries to get out of the workspace with every tool, or to block on a file in it.
 func TestEscapes(t *testing.T) {
 	c, dir := newCaller(t)
 	outside := t.TempDir()
-	put(t, outside, "secret", "secret")
+	writeFile(t, outside, "secret", "secret")
 	in := func(name string) string { return filepath.Join(dir, name) }
 	must(t, os.Symlink(filepath.Join(outside, "secret"), in("file")))
 	must(t, os.Symlink(outside, in("dir")))
@@ -227,7 +225,7 @@ func TestEscapes(t *testing.T) {
 func TestEditFile(t *testing.T) {
 	c, dir := newCaller(t)
 	edit := func(content, from, to string) string {
-		put(t, dir, "f", content)
+		writeFile(t, dir, "f", content)
 		return args("path", "f", "old_text", from, "new_text", to)
 	}
 	c.Want(t, "edit_file", edit("a\xffb $1 c", "b", "$0"), `{"message":"Successfully edited f"}`)
@@ -244,21 +242,21 @@ func TestEditFile(t *testing.T) {
 	c.WantError(t, "edit_file", args("path", "f", "old_text", "a"), tools.InvalidArgs, "new_text")
 }
 
-// TestEditIsFoundAgain asks, after an interruption, whether an edit was made. The file
-// before the edit must never be taken for the one after it, nor the other way round.
+// TestEditIsFoundAgain asks, after an interruption, whether an edit was made. The file before the edit must never be
+// taken for the one after it, or the other way round.
 func TestEditIsFoundAgain(t *testing.T) {
 	c, dir := newCaller(t)
 	for _, edit := range []struct{ content, from, to string }{
 		{"one two three", "two", "2"},
-		{"one two three", "two", "two and a half"}, // new_text holds old_text
+		{"one two three", "two", "two and a half"}, // new_text contains old_text
 		{"one two three", "two ", ""},
 		{"f(x)", "x", "x, x"},
 		{"aabb", "ab", "b a"},
-		{"xaby", "ab", "aab"}, // after it, old_text is made in part of what is around
+		{"xaby", "ab", "aab"}, // after the edit, old_text occurs again because of the text around it
 		{"x = 1; y = 2", "x = 1", "y = 2"},
 		{"line\nline2\n", "line2\n", "line2\nline3\n"},
 	} {
-		put(t, dir, "f", edit.content)
+		writeFile(t, dir, "f", edit.content)
 		given := args("path", "f", "old_text", edit.from, "new_text", edit.to)
 		if _, done, err := c.Reconcile(t, "edit_file", given); done || err != nil {
 			t.Errorf("%q: before the edit it counts as made: %v, %v", edit, done, err)
@@ -272,7 +270,7 @@ func TestEditIsFoundAgain(t *testing.T) {
 			t.Errorf("%q: found again it gives %s, want %s", edit, got, want)
 		}
 	}
-	put(t, dir, "f", "one 2 three")
+	writeFile(t, dir, "f", "one 2 three")
 	if _, done, err := c.Reconcile(t, "edit_file", args("path", "f", "old_text", "two", "new_text", "2")); !done || err != nil {
 		t.Errorf("a plain edit is not found again: %v, %v", done, err)
 	}
@@ -303,8 +301,8 @@ func TestEffects(t *testing.T) {
 func TestListDirectory(t *testing.T) {
 	c, dir := newCaller(t)
 	c.Want(t, "list_directory", args("path", "."), `{"entries":[]}`)
-	put(t, dir, "b.txt", "12345")
-	put(t, dir, "a/c.txt", "")
+	writeFile(t, dir, "b.txt", "12345")
+	writeFile(t, dir, "a/c.txt", "")
 	must(t, os.Symlink("a", filepath.Join(dir, "link")))
 	want := `{"entries":[{"name":"a","is_dir":true,"size":0},{"name":"b.txt","is_dir":false,"size":5},{"name":"link","is_dir":true,"size":0}]}`
 	for _, path := range []string{".", "", "./", "a/..", dir} {
@@ -319,7 +317,7 @@ func TestListDirectory(t *testing.T) {
 func TestListDirectoryOfMany(t *testing.T) {
 	c, dir := newCaller(t)
 	for i := range 3000 {
-		put(t, dir, fmt.Sprintf("f%05d", i), "")
+		writeFile(t, dir, fmt.Sprintf("f%05d", i), "")
 	}
 	raw := c.Want(t, "list_directory", args("path", "."), "")
 	cut, was := tools.Truncate(json.RawMessage(raw), 65_536, ".agent/out/1")
@@ -331,7 +329,7 @@ func TestListDirectoryOfMany(t *testing.T) {
 func TestGlob(t *testing.T) {
 	c, dir := newCaller(t)
 	for _, name := range []string{"a.go", "b.txt", "sub/c.go", "sub/deep/d.go", ".hidden.go", ".git/x.go", ".agent/out/y.go", "ä b.go"} {
-		put(t, dir, name, "")
+		writeFile(t, dir, name, "")
 	}
 	for given, want := range map[string]string{
 		args("pattern", "*.go"):                      `[".hidden.go","a.go","ä b.go"]`,
@@ -360,7 +358,7 @@ func TestGlob(t *testing.T) {
 	c.WantError(t, "glob", args("pattern", ""), tools.InvalidArgs, "pattern")
 	c.WantError(t, "glob", args("pattern", "*", "path", "missing"), tools.FileNotFound)
 	for i := range 1001 {
-		put(t, dir, fmt.Sprintf("many/%d", i), "")
+		writeFile(t, dir, fmt.Sprintf("many/%d", i), "")
 	}
 	if got := c.Want(t, "glob", args("pattern", "many/*"), ""); !strings.Contains(got, `"count":1000,"truncated":"there is more`) {
 		t.Errorf("too many paths gave ...%s", got[len(got)-200:])
@@ -369,10 +367,10 @@ func TestGlob(t *testing.T) {
 
 func TestGrep(t *testing.T) {
 	c, dir := newCaller(t)
-	put(t, dir, "a.go", "package a\n\nfunc A() {}\n// end\n")
-	put(t, dir, "sub/b.go", "func b() {}\r\nfunc B() {}")
-	put(t, dir, "sub/c.txt", "func <c> \xff")
-	put(t, dir, ".git/d.go", "func d")
+	writeFile(t, dir, "a.go", "package a\n\nfunc A() {}\n// end\n")
+	writeFile(t, dir, "sub/b.go", "func b() {}\r\nfunc B() {}")
+	writeFile(t, dir, "sub/c.txt", "func <c> \xff")
+	writeFile(t, dir, ".git/d.go", "func d")
 	for given, want := range map[string]string{
 		args("pattern", `func [A-Z]`):                                `[{"path":"a.go","line":3,"text":"func A() {}"},{"path":"sub/b.go","line":2,"text":"func B() {}"}]`,
 		args("pattern", `(?i)FUNC B`):                                `[{"path":"sub/b.go","line":1,"text":"func b() {}"},{"path":"sub/b.go","line":2,"text":"func B() {}"}]`,
@@ -396,10 +394,10 @@ func TestGrep(t *testing.T) {
 	c.WantError(t, "grep", args("pattern", strings.Repeat("x", 2000)), tools.InvalidArgs)
 	c.WantError(t, "grep", args("pattern", "x", "glob", "["), tools.InvalidArgs, "glob")
 	c.WantError(t, "grep", args("pattern", "x", "path", "missing"), tools.FileNotFound)
-	put(t, dir, "many.txt", strings.Repeat("func\n", 300))
+	writeFile(t, dir, "many.txt", strings.Repeat("func\n", 300))
 	if got := c.Want(t, "grep", args("pattern", "func", "path", "many.txt"), ""); !strings.Contains(got, `"count":200,"truncated":"there is more`) {
 		t.Errorf("too many matches gave ...%s", got[len(got)-200:])
 	}
-	put(t, dir, "long.txt", strings.Repeat("l", 100_000)+"\nafter\n")
+	writeFile(t, dir, "long.txt", strings.Repeat("l", 100_000)+"\nafter\n")
 	c.Want(t, "grep", args("pattern", "after", "path", "long.txt"), `{"matches":[{"path":"long.txt","line":2,"text":"after"}],"count":1}`)
 }

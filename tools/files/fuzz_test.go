@@ -33,8 +33,7 @@ func FuzzPatch(f *testing.F) {
 	})
 }
 
-// diff is a patch of one hunk: what two texts have in common at both ends is left out
-// but for a few lines.
+// diff returns a patch of one hunk. It leaves out most of the lines that two texts have in common at both ends.
 func diff(old, now string) string {
 	a, b := lines(old), lines(now)
 	begin := 0
@@ -49,12 +48,12 @@ func diff(old, now string) string {
 	olds, news := a[begin:len(a)-end], b[begin:len(b)-end]
 	var text strings.Builder
 	fmt.Fprintf(&text, "--- a/a\n+++ b/a\n@@ -%d,%d +%d,%d @@\n", begin+min(1, len(olds)), len(olds), begin+min(1, len(news)), len(news))
-	write(&text, "-", olds)
-	write(&text, "+", news)
+	writeMarked(&text, "-", olds)
+	writeMarked(&text, "+", news)
 	return text.String()
 }
 
-func write(text *strings.Builder, mark string, list []string) {
+func writeMarked(text *strings.Builder, mark string, list []string) {
 	for _, line := range list {
 		text.WriteString(mark + line)
 		if !strings.HasSuffix(line, "\n") {

@@ -23,8 +23,8 @@ const (
 
 // Reasons why a search ends early.
 var (
-	errEnough  = errors.New("enough found")
-	errVisited = errors.New("too many files")
+	errEnoughFound    = errors.New("enough found")
+	errTooManyVisited = errors.New("too many files")
 )
 
 type globArgs struct {
@@ -82,7 +82,7 @@ func findMatches(ctx context.Context, dir Dir, base string, pattern *regexp.Rege
 				return nil
 			}
 			if len(result.Matches) == maxPaths {
-				return errEnough
+				return errEnoughFound
 			}
 			if e.IsDir() {
 				name += "/"
@@ -155,7 +155,7 @@ func countIgnored(ctx context.Context, filter *ignore.Filter, find func(context.
 }
 
 // walk calls visit for a file or, if from is a directory, for everything below it that filter does not leave out,
-// in the order of names. It does not follow symbolic links. If it ends early, because visit returns errEnough or
+// in the order of names. It does not follow symbolic links. If it ends early, because visit returns errEnoughFound or
 // there are too many files, early says why, worded for the model.
 func walk(ctx context.Context, dir fs.FS, from string, filter *ignore.Filter, visit func(name string, e fs.DirEntry) error) (early string, err error) {
 	visited := 0
@@ -176,14 +176,14 @@ func walk(ctx context.Context, dir fs.FS, from string, filter *ignore.Filter, vi
 			return nil
 		}
 		if visited++; visited > maxVisited {
-			return errVisited
+			return errTooManyVisited
 		}
 		return visit(name, e)
 	})
 	switch {
-	case errors.Is(err, errEnough):
+	case errors.Is(err, errEnoughFound):
 		return "there is more: narrow the search with a narrower pattern or path", nil
-	case errors.Is(err, errVisited):
+	case errors.Is(err, errTooManyVisited):
 		return "there are too many files to search them all: give a path to search in", nil
 	}
 	return "", err

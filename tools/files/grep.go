@@ -17,10 +17,10 @@ import (
 
 // Limits of a search for text.
 const (
-	maxMatches = 200
-	maxLine    = 64 << 10 // bytes of a line that are searched
-	maxShown   = 400      // bytes of a line that are shown
-	maxContext = 10       // how many lines before and after a match are shown at most
+	maxMatches      = 200
+	maxSearchedLine = 64 << 10 // bytes of a line that are searched
+	maxShownLine    = 400      // bytes of a line that are shown
+	maxContext      = 10       // how many lines before and after a match are shown at most
 )
 
 type grepArgs struct {
@@ -125,12 +125,12 @@ func (s *search) searchFile(ctx context.Context, dir fs.FS, name string) error {
 	if err != nil {
 		return nil //nolint:nilerr // the file has gone or may not be read, and is skipped
 	}
-	err = s.searchLines(ctx, bufio.NewReaderSize(cancelableReader(ctx, file), maxLine), name)
+	err = s.searchLines(ctx, bufio.NewReaderSize(cancelableReader(ctx, file), maxSearchedLine), name)
 	_ = file.Close() // it was only read
 	return err
 }
 
-// searchLines searches the lines of one file and records the matches with their context. It returns errEnough once there
+// searchLines searches the lines of one file and records the matches with their context. It returns errEnoughFound once there
 // are maxMatches.
 func (s *search) searchLines(ctx context.Context, from *bufio.Reader, name string) error {
 	if start, err := from.Peek(tools.SniffBytes); err != nil && !errors.Is(err, io.EOF) || tools.IsBinary(start) {
@@ -151,12 +151,12 @@ func (s *search) searchLines(ctx context.Context, from *bufio.Reader, name strin
 			return err
 		}
 		if hit && len(s.found) == maxMatches {
-			return errEnough
+			return errEnoughFound
 		}
 		if !hit && s.context == 0 {
 			continue
 		}
-		text := tools.ShortenLine(string(line), maxShown)
+		text := tools.ShortenLine(string(line), maxShownLine)
 		open = slices.DeleteFunc(open, func(i int) bool {
 			s.found[i].After = append(s.found[i].After, text)
 			return len(s.found[i].After) == s.context

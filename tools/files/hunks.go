@@ -24,7 +24,7 @@ func (f filePatch) apply(ctx context.Context, old []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
-	made := append(a.made, a.content[min(a.at, len(a.content)):]...)
+	made := append(a.result, a.content[min(a.offset, len(a.content)):]...)
 	switch {
 	case f.to == "" && len(made) > 0:
 		return nil, tools.Errorf(tools.InvalidArgs, "%q is to be removed, and the patch does not take out all of its lines", shorten(f.displayPath()))
@@ -40,9 +40,9 @@ func (f filePatch) apply(ctx context.Context, old []byte) ([]byte, error) {
 type hunkApplier struct {
 	path    string
 	content []byte
-	at      int // everything in content up to this offset is done
+	offset  int // everything in content up to this offset is done
 	line    int // the number of the line that begins at that offset
-	made    []byte
+	result  []byte
 }
 
 // applyHunk applies hunk number n of the patch where the file contains its old lines; that must be
@@ -52,9 +52,9 @@ func (a *hunkApplier) applyHunk(n int, h hunk) error {
 	if why != "" {
 		return tools.Errorf(tools.InvalidArgs, "nothing was changed: hunk %d of %q does not apply: %s", n, shorten(a.path), why)
 	}
-	a.made = append(append(a.made, a.content[a.at:at]...), made...)
-	a.line += bytes.Count(a.content[a.at:at+len(old)], []byte("\n"))
-	a.at = at + len(old)
+	a.result = append(append(a.result, a.content[a.offset:at]...), made...)
+	a.line += bytes.Count(a.content[a.offset:at+len(old)], []byte("\n"))
+	a.offset = at + len(old)
 	return nil
 }
 
@@ -107,8 +107,8 @@ func (a *hunkApplier) findLines(text string) []int {
 	if text == "" {
 		return nil
 	}
-	for _, i := range occurrences(a.content[a.at:], text) {
-		i += a.at
+	for _, i := range occurrences(a.content[a.offset:], text) {
+		i += a.offset
 		begins := i == 0 || a.content[i-1] == '\n'
 		ends := strings.HasSuffix(text, "\n") || i+len(text) == len(a.content)
 		if begins && ends {
@@ -121,7 +121,7 @@ func (a *hunkApplier) findLines(text string) []int {
 // lineStart returns the offset of the beginning of the line with this number; -1 if that part of
 // the content was copied already, or has no such line.
 func (a *hunkApplier) lineStart(line int) int {
-	at := a.at
+	at := a.offset
 	for n := a.line; n < line; n++ {
 		end := bytes.IndexByte(a.content[at:], '\n')
 		if end < 0 {
@@ -148,7 +148,7 @@ func (a *hunkApplier) insertionPoint(h hunk) (at int, old, made, why string) {
 	case at < 0 && a.lineStart(h.line) >= 0: // the last line, without an end
 		return len(a.content), "", "\n" + h.new, ""
 	}
-	if at < a.at {
+	if at < a.offset {
 		return 0, "", "", fmt.Sprintf("it shows no unchanged lines, and there is no line %d to put it behind", h.line)
 	}
 	return at, "", h.new, ""

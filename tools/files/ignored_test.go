@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-func TestWhatGitIgnoresIsLeftOut(t *testing.T) {
+func TestFilesIgnoredByGitAreLeftOut(t *testing.T) {
 	c, dir := newCaller(t)
-	put(t, dir, ".gitignore", "*.log\n!kept.log\n/out/\n")
+	writeFile(t, dir, ".gitignore", "*.log\n!kept.log\n/out/\n")
 	for _, name := range []string{"a.txt", "a.log", "kept.log", "out/b.txt", "sub/out/c.txt", "node_modules/p/index.js", "sub/.gitignore"} {
-		put(t, dir, name, "word in "+name+"\n")
+		writeFile(t, dir, name, "word in "+name+"\n")
 	}
-	put(t, dir, "node_modules/p/only.js", "only here\n")
+	writeFile(t, dir, "node_modules/p/only.js", "only here\n")
 	for given, want := range map[string]string{
 		args("pattern", "**/*.txt"):                      `{"matches":["a.txt","sub/out/c.txt"],"count":2}`,
 		args("pattern", "**/*.txt", "ignored", true):     `{"matches":["a.txt","out/b.txt","sub/out/c.txt"],"count":3}`,
@@ -37,7 +37,7 @@ func TestWhatGitIgnoresIsLeftOut(t *testing.T) {
 		c.Want(t, "grep", given, want)
 	}
 	for i := range 1200 {
-		put(t, dir, fmt.Sprintf("node_modules/many/%d.ts", i), "often\n")
+		writeFile(t, dir, fmt.Sprintf("node_modules/many/%d.ts", i), "often\n")
 	}
 	for tool, given := range map[string]string{"glob": args("pattern", "**/*.ts"), "grep": args("pattern", "often")} {
 		if got := c.Want(t, tool, given, ""); !strings.Contains(got, `"matches":[],"count":0,"ignored":"at least `) {

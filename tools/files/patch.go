@@ -23,10 +23,10 @@ func (b fileTools) applyPatch() tools.Tool {
 		"The unchanged lines of a hunk must be as they are in the file, to the letter; its line numbers may be off."
 	touch := func(a patchArgs) tools.Touch {
 		paths := tools.Paths(patchPaths(a.Patch))
-		return tools.Touch{Subject: paths, Reads: paths, Writes: paths, Outward: tools.Inside{}}
+		return tools.Touch{Subject: paths, Reads: paths, Writes: paths, Outward: tools.NothingOutward{}}
 	}
 	spec := fileSpec("apply_patch", about, tools.Reconcilable, tools.FileWrite, tools.Touches(touch))
-	spec.Shows = tools.Shows(func(a patchArgs) tools.Showing { return tools.Showing{Text: a.Patch, Of: []string{"patch"}} })
+	spec.Shows = tools.Shows(func(a patchArgs) tools.Showing { return tools.Showing{Text: a.Patch, ShownArgs: []string{"patch"}} })
 	return tools.New(spec, b.patch, tools.Reconcile(b.reconcilePatch))
 }
 

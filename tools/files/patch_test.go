@@ -17,8 +17,8 @@ import (
 	"parley/tools/toolstest"
 )
 
-// tree is all that a directory holds, by path, but what the tools note for themselves.
-func tree(t testing.TB, dir string) map[string]string {
+// readTree returns the files of a directory, by path, except those that the tools keep for themselves.
+func readTree(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	must(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
@@ -33,7 +33,7 @@ func tree(t testing.TB, dir string) map[string]string {
 	return all
 }
 
-func same(t testing.TB, what string, got, want map[string]string) {
+func wantSame(t testing.TB, what string, got, want map[string]string) {
 	t.Helper()
 	if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
 		t.Errorf("%s: there is\n%q\nwant\n%q", what, got, want)
@@ -117,15 +117,15 @@ func TestApplyPatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, dir := newCaller(t)
 			for path, content := range tc.before {
-				put(t, dir, path, content)
+				writeFile(t, dir, path, content)
 			}
 			c.Want(t, "apply_patch", args("patch", tc.patch), tc.told)
-			same(t, "after", tree(t, dir), tc.after)
+			wantSame(t, "after", readTree(t, dir), tc.after)
 		})
 	}
 }
 
-// A patch that does not fit changes nothing, and says which hunk it is and why.
+// A patch that does not apply changes nothing, and the error says which hunk failed and why.
 func TestAPatchIsAppliedWholeOrNotAtAll(t *testing.T) {
 	before := map[string]string{"a": "1\n2\n3\n", "b": "x\ny\nx\n", "c/d": "k\n"}
 	first := "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+one\n"
@@ -157,65 +157,64 @@ func TestAPatchIsAppliedWholeOrNotAtAll(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, dir := newCaller(t)
 			for path, content := range before {
-				put(t, dir, path, content)
+				writeFile(t, dir, path, content)
 			}
 			c.WantError(t, "apply_patch", args("patch", tc.patch), tc.code, tc.words...)
-			same(t, "after", tree(t, dir), before)
+			wantSame(t, "after", readTree(t, dir), before)
 		})
 	}
 }
 
-// failing is a session's directory in which the nth change fails.
-type failing struct {
+// A failingDir is a session's directory in which the nth change fails.
+type failingDir struct {
 	*workspace.Dir
 	left *int
 }
 
 var errCut = errors.New("cut off")
 
-func (f failing) Update(name string, limit int64, change func([]byte) ([]byte, error)) error {
+func (f failingDir) Update(name string, limit int64, change func([]byte) ([]byte, error)) error {
 	if *f.left--; *f.left == 0 {
 		return errCut
 	}
 	return f.Dir.Update(name, limit, change)
 }
 
-func (f failing) Remove(name string) error {
+func (f failingDir) Remove(name string) error {
 	if *f.left--; *f.left == 0 {
 		return errCut
 	}
 	return f.Dir.Remove(name)
 }
 
-// dying is a directory that nothing can be written to anymore after some changes, as
-// if the process had died.
-type dying struct {
+// A dyingDir is a directory that can't be written to anymore after some changes, as if the process had died.
+type dyingDir struct {
 	*workspace.Dir
 	left *int
 }
 
-func (d dying) Write(name string, content []byte) error {
+func (d dyingDir) Write(name string, content []byte) error {
 	if *d.left--; *d.left < 0 {
 		return errCut
 	}
 	return d.Dir.Write(name, content)
 }
 
-func (d dying) Update(name string, limit int64, change func([]byte) ([]byte, error)) error {
+func (d dyingDir) Update(name string, limit int64, change func([]byte) ([]byte, error)) error {
 	if *d.left--; *d.left < 0 {
 		return errCut
 	}
 	return d.Dir.Update(name, limit, change)
 }
 
-func (d dying) Remove(name string) error {
+func (d dyingDir) Remove(name string) error {
 	if *d.left--; *d.left < 0 {
 		return errCut
 	}
 	return d.Dir.Remove(name)
 }
 
-func patching(t *testing.T, wrap func(*workspace.Dir) files.Dir) (c *toolstest.Caller, dir string) {
+func newPatchCaller(t *testing.T, wrap func(*workspace.Dir) files.Dir) (c *toolstest.Caller, dir string) {
 	t.Helper()
 	all, err := workspace.New(workspace.Config{Root: filepath.Join(t.TempDir(), "workspaces")})
 	must(t, err)
@@ -235,29 +234,30 @@ func patching(t *testing.T, wrap func(*workspace.Dir) files.Dir) (c *toolstest.C
 const fourFiles = "--- a/a\n+++ b/a\n@@ -1 +1,2 @@\n 1\n+2\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+n\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-g\n" +
 	"diff --git a/r b/s\nrename from r\nrename to s\n--- a/r\n+++ b/s\n@@ -1 +1 @@\n-r\n+s\n"
 
-func unpatched() map[string]string { return map[string]string{"a": "1\n", "gone": "g\n", "r": "r\n"} }
+func unpatchedFiles() map[string]string {
+	return map[string]string{"a": "1\n", "gone": "g\n", "r": "r\n"}
+}
 
-func TestWhatFailsHalfwayIsTakenBack(t *testing.T) {
+func TestAFailedPatchIsUndone(t *testing.T) {
 	for n := 1; n <= 5; n++ {
 		left := n
-		c, dir := patching(t, func(d *workspace.Dir) files.Dir { return failing{d, &left} })
-		for path, content := range unpatched() {
-			put(t, dir, path, content)
+		c, dir := newPatchCaller(t, func(d *workspace.Dir) files.Dir { return failingDir{d, &left} })
+		for path, content := range unpatchedFiles() {
+			writeFile(t, dir, path, content)
 		}
 		c.WantError(t, "apply_patch", args("patch", fourFiles), tools.ExecutionFailed, "nothing was changed")
-		same(t, fmt.Sprintf("after %d", n), tree(t, dir), unpatched())
+		wantSame(t, fmt.Sprintf("after %d", n), readTree(t, dir), unpatchedFiles())
 	}
 }
 
-// Wherever a process dies in a patch, its successor can tell what has been done, and
-// does the rest.
+// Wherever a process dies in a patch, its successor can tell which changes were made, and makes the others.
 func TestAPatchThatWasCutOffIsFinished(t *testing.T) {
 	patched := map[string]string{"a": "1\n2\n", "new": "n\n", "s": "s\n"}
 	for n := range 8 {
 		left := n
-		c, dir := patching(t, func(d *workspace.Dir) files.Dir { return dying{d, &left} })
-		for path, content := range unpatched() {
-			put(t, dir, path, content)
+		c, dir := newPatchCaller(t, func(d *workspace.Dir) files.Dir { return dyingDir{d, &left} })
+		for path, content := range unpatchedFiles() {
+			writeFile(t, dir, path, content)
 		}
 		_, err := c.Try(t.Context(), "apply_patch", args("patch", fourFiles))
 		if whole := n > 5; whole != (err == nil) {
@@ -274,30 +274,30 @@ func TestAPatchThatWasCutOffIsFinished(t *testing.T) {
 		if err != nil || !strings.Contains(result, `"path":"s"`) {
 			t.Errorf("after %d changes the successor gives %s, %v", n, result, err)
 		}
-		same(t, fmt.Sprintf("after %d", n), tree(t, dir), patched)
+		wantSame(t, fmt.Sprintf("after %d", n), readTree(t, dir), patched)
 	}
 }
 
-func TestWhatSomebodyElseChangedIsUnclear(t *testing.T) {
+func TestAFileChangedByOthersIsUnclear(t *testing.T) {
 	left := 2 // the intent and the first file
-	c, dir := patching(t, func(d *workspace.Dir) files.Dir { return dying{d, &left} })
-	for path, content := range unpatched() {
-		put(t, dir, path, content)
+	c, dir := newPatchCaller(t, func(d *workspace.Dir) files.Dir { return dyingDir{d, &left} })
+	for path, content := range unpatchedFiles() {
+		writeFile(t, dir, path, content)
 	}
 	_, _ = c.Try(t.Context(), "apply_patch", args("patch", fourFiles))
-	put(t, dir, "a", "neither\n")
+	writeFile(t, dir, "a", "neither\n")
 	if _, done, err := c.Reconcile(t, "apply_patch", args("patch", fourFiles)); err == nil || done {
 		t.Errorf("it is done: %t %v", done, err)
 	}
-	// Another call's patch says nothing of this one.
+	// Another call's record doesn't count for this call.
 	c.Call.Key = "turn-1/call-2"
 	if _, done, err := c.Reconcile(t, "apply_patch", args("patch", fourFiles)); err != nil || done {
 		t.Errorf("another call is done: %t %v", done, err)
 	}
 }
 
-// What git says has changed between two files is what makes one of the other.
-func TestWhatGitMakesIsApplied(t *testing.T) {
+// Applying git's diff of two files turns one into the other.
+func TestDiffsFromGitAreApplied(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git")
 	}
@@ -317,22 +317,22 @@ func TestWhatGitMakesIsApplied(t *testing.T) {
 			continue
 		}
 		c.Call.Key = fmt.Sprint(n)
-		put(t, dir, "a", old)
+		writeFile(t, dir, "a", old)
 		c.Want(t, "apply_patch", args("patch", made), "")
-		if got := tree(t, dir)["a"]; got != now {
+		if got := readTree(t, dir)["a"]; got != now {
 			t.Errorf("%q and\n%s\ngive %q, want %q", old, made, got, now)
 		}
 	}
 }
 
-// gitDiff is what git says has changed.
+// gitDiff returns git's diff of two texts.
 func gitDiff(t testing.TB, old, now string) string {
 	t.Helper()
 	dir := t.TempDir()
-	put(t, dir, "a/a", old)
-	put(t, dir, "b/a", now)
+	writeFile(t, dir, "a/a", old)
+	writeFile(t, dir, "b/a", now)
 	cmd := exec.Command("git", "diff", "--no-index", "--no-color", "--text", "--no-prefix", "a/a", "b/a")
 	cmd.Dir = dir
-	out, _ := cmd.Output() // it ends with 1 where they differ
+	out, _ := cmd.Output() // git exits with 1 if they differ
 	return string(out)
 }

@@ -22,11 +22,11 @@ type readArgs struct {
 
 // touch says what a call of read_file touches.
 func (a readArgs) touch() tools.Touch {
-	return tools.Touch{Subject: tools.Paths{a.Path}, Reads: tools.Paths{a.Path}, Writes: tools.NoFiles{}, Outward: tools.Inside{}}
+	return tools.Touch{Subject: tools.Paths{a.Path}, Reads: tools.Paths{a.Path}, Writes: tools.NoFiles{}, Outward: tools.NothingOutward{}}
 }
 
-// readName is the name of the tool that readFile makes.
-const readName = "read_file"
+// readToolName is the name of the tool that readFile makes.
+const readToolName = "read_file"
 
 // Reading returns the call by which an agent would read a file itself, for a call that does
 // something else with the file, such as sending it: what must not be read must not be sent either.
@@ -35,14 +35,14 @@ func Reading(call tools.Call, path string) tools.Call {
 	if err != nil { // a string always marshals
 		panic(err)
 	}
-	call.Name, call.Args, call.Touches = readName, args, tools.Touches(readArgs.touch)
+	call.Name, call.Args, call.Touches = readToolName, args, tools.Touches(readArgs.touch)
 	return call
 }
 
 func (b fileTools) readFile() tools.Tool {
 	about := "Read a text file of the workspace. Give offset and limit (in lines) to read part of a long file; grep finds the lines that matter. The content comes back exactly as it is, fit to be used with edit_file. " +
-		b.aboutDocuments()
-	s := fileSpec(readName, about, tools.Pure, tools.FileRead, tools.Touches(readArgs.touch))
+		b.documentsHint()
+	s := fileSpec(readToolName, about, tools.Pure, tools.FileRead, tools.Touches(readArgs.touch))
 	s.Timeout = s.MaxTimeout // documents take longer than texts
 	return tools.New(s, func(ctx context.Context, call tools.Call, args readArgs) (any, error) {
 		if args.Offset < 0 || args.Limit < 0 {

@@ -38,8 +38,8 @@ func newScanner(pattern string) (scanner, error) {
 	return s, nil
 }
 
-// matches reports whether the expression matches in a line. It returns an error if ctx has ended, for which it looks
-// after every maxSteps of work.
+// matches reports whether the expression matches in a line. It returns an error if ctx has ended, which it checks every
+// maxSteps of work.
 func (s *scanner) matches(ctx context.Context, line []byte) (bool, error) {
 	cost := (len(line) + 1) * s.stepsPerChar
 	if s.stepsSinceCheck += cost; s.stepsSinceCheck > maxSteps {

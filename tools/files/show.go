@@ -25,17 +25,17 @@ func (b fileTools) showWrite(ctx context.Context, call tools.Call) tools.Showing
 		return tools.Showing{}
 	}
 	text := fmt.Sprintf("%s, all of it:\n\n%s", args.Path, args.Content)
-	switch old, err := b.current(ctx, call, args.Path); {
+	switch old, err := b.currentContent(ctx, call, args.Path); {
 	case errors.Is(err, fs.ErrNotExist):
 		text = fmt.Sprintf("%s, a new file:\n\n%s", args.Path, args.Content)
 	case err == nil && len(old) <= maxDiffedBytes && len(args.Content) <= maxDiffedBytes:
 		text = diffOf(args.Path, old, args.Content)
 	}
-	return tools.Showing{Text: text, Of: []string{"path", "content"}}
+	return tools.Showing{Text: text, ShownArgs: []string{"path", "content"}}
 }
 
-// current returns the content of a file, or the first bytes of a file that is too large to show.
-func (b fileTools) current(ctx context.Context, call tools.Call, path string) (string, error) {
+// currentContent returns the content of a file, or the first bytes of a file that is too large to show.
+func (b fileTools) currentContent(ctx context.Context, call tools.Call, path string) (string, error) {
 	dir, err := b.open(ctx, call)
 	if err != nil {
 		return "", err
@@ -54,7 +54,7 @@ func (b fileTools) current(ctx context.Context, call tools.Call, path string) (s
 
 // showEdit shows the lines that an edit removes, and those that it adds.
 func showEdit(a editArgs) tools.Showing {
-	return tools.Showing{Text: fmt.Sprintf("%s\n%s%s", a.Path, marked("-", a.OldText), marked("+", a.NewText)), Of: []string{"path", "old_text", "new_text"}}
+	return tools.Showing{Text: fmt.Sprintf("%s\n%s%s", a.Path, withMarks("-", a.OldText), withMarks("+", a.NewText)), ShownArgs: []string{"path", "old_text", "new_text"}}
 }
 
 // diffOf returns the lines of a file that are removed and added, with some of the unchanged lines around them. It
@@ -76,15 +76,15 @@ func diffOf(path, before, after string) string {
 	until := min(tail, contextLines)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, from line %d:\n", path, from+1)
-	b.WriteString(marked(" ", strings.Join(old[from:head], "")))
-	b.WriteString(marked("-", strings.Join(old[head:len(old)-tail], "")))
-	b.WriteString(marked("+", strings.Join(now[head:len(now)-tail], "")))
-	b.WriteString(marked(" ", strings.Join(old[len(old)-tail:len(old)-tail+until], "")))
+	b.WriteString(withMarks(" ", strings.Join(old[from:head], "")))
+	b.WriteString(withMarks("-", strings.Join(old[head:len(old)-tail], "")))
+	b.WriteString(withMarks("+", strings.Join(now[head:len(now)-tail], "")))
+	b.WriteString(withMarks(" ", strings.Join(old[len(old)-tail:len(old)-tail+until], "")))
 	return b.String()
 }
 
-// marked returns a text with a mark before each line. It adds a note if the last line has no line end.
-func marked(mark, text string) string {
+// withMarks returns a text with a mark before each line. It adds a note if the last line has no line end.
+func withMarks(mark, text string) string {
 	if text == "" {
 		return ""
 	}

@@ -12,14 +12,14 @@ import (
 	"parley/tools/files"
 )
 
-// Who is to approve a change of a file sees the lines that go and those that come.
+// A person who approves a change of a file sees the removed and the added lines.
 func TestAChangeIsShownAsADiff(t *testing.T) {
 	all, err := workspace.New(workspace.Config{Root: filepath.Join(t.TempDir(), "workspaces")})
 	must(t, err)
 	t.Cleanup(func() { must(t, all.Close()) })
 	d, err := all.Open("main:test:1")
 	must(t, err)
-	put(t, d.Path(), "a.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n")
+	writeFile(t, d.Path(), "a.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n")
 	b := files.New(func(_ context.Context, call tools.Call) (files.Dir, error) { return all.Open("main:test:1") }, nil)
 	for _, c := range []struct{ tool, args, want string }{
 		{"write_file", `{"path":"a.txt","content":"1\n2\n3\n4\nfive\n6\n7\n8\n9\n"}`, "a.txt, from line 2:\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n"},
@@ -39,8 +39,8 @@ func TestAChangeIsShownAsADiff(t *testing.T) {
 				t.Errorf("%s %s is shown as\n%s\nwant\n%s", c.tool, c.args, got.Text, c.want)
 			}
 			var args map[string]any
-			if err := json.Unmarshal([]byte(c.args), &args); err != nil || len(args) != len(got.Of) {
-				t.Errorf("%s shows %s of %s (%v)", c.tool, strings.Join(got.Of, ", "), c.args, err)
+			if err := json.Unmarshal([]byte(c.args), &args); err != nil || len(args) != len(got.ShownArgs) {
+				t.Errorf("%s shows %s of %s (%v)", c.tool, strings.Join(got.ShownArgs, ", "), c.args, err)
 			}
 		}
 	}

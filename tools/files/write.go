@@ -18,7 +18,7 @@ type writeArgs struct {
 func (b fileTools) writeFile() tools.Tool {
 	about := "Write a text file of the workspace. What was in it before is replaced; missing directories are made. To change part of a file use edit_file."
 	touch := func(a writeArgs) tools.Touch {
-		return tools.Touch{Subject: tools.Paths{a.Path}, Reads: tools.NoFiles{}, Writes: tools.Paths{a.Path}, Outward: tools.Inside{}}
+		return tools.Touch{Subject: tools.Paths{a.Path}, Reads: tools.NoFiles{}, Writes: tools.Paths{a.Path}, Outward: tools.NothingOutward{}}
 	}
 	spec := fileSpec("write_file", about, tools.Idempotent, tools.FileWrite, tools.Touches(touch))
 	spec.Shows = b.showWrite
@@ -43,7 +43,7 @@ type editArgs struct {
 func (b fileTools) editFile() tools.Tool {
 	about := "Replace a text in a file of the workspace. old_text must occur exactly once, to the letter: read the file first and give enough lines around the change. To make a new file use write_file."
 	touch := func(a editArgs) tools.Touch {
-		return tools.Touch{Subject: tools.Paths{a.Path}, Reads: tools.Paths{a.Path}, Writes: tools.Paths{a.Path}, Outward: tools.Inside{}}
+		return tools.Touch{Subject: tools.Paths{a.Path}, Reads: tools.Paths{a.Path}, Writes: tools.Paths{a.Path}, Outward: tools.NothingOutward{}}
 	}
 	spec := fileSpec("edit_file", about, tools.Reconcilable, tools.FileWrite, tools.Touches(touch))
 	spec.Shows = tools.Shows(showEdit)

@@ -43,7 +43,7 @@ func gitSpec(name string, effect tools.Effect, description string) tools.Spec {
 		Timeout: 60 * time.Second, MaxTimeout: 300 * time.Second,
 		// Git runs programs named in a repository's configuration: these may do anything that the sandbox allows.
 		Touches: tools.TouchesAlways(tools.Touch{
-			Reads: tools.AnyFiles{}, Writes: tools.AnyFiles{}, Outward: tools.Runs{Would: "run what reaches the network", Offline: true},
+			Reads: tools.AnyFiles{}, Writes: tools.AnyFiles{}, Outward: tools.RunsProgram{Effect: "run what reaches the network", Offline: true},
 		}),
 	}
 }
@@ -167,7 +167,7 @@ func (g gitTools) run(ctx context.Context, call tools.Call, path, stdin string, 
 		return nil, err
 	}
 	c := place.Command(args...)
-	c.Held, c.Stdin = call.Held, strings.NewReader(stdin)
+	c.HeldAt, c.Stdin = call.HeldAt, strings.NewReader(stdin)
 	c.Env = []string{"GIT_TERMINAL_PROMPT=0", "GIT_PAGER=cat", "GIT_EDITOR=true"}
 	began := time.Now()
 	r, err := g.Sandbox.Run(ctx, c)

@@ -11,7 +11,7 @@ import (
 	"parley/tools/guard"
 )
 
-// BenchmarkWatch is what a call of a file tool pays for the marks of its workspace.
+// BenchmarkWatch measures the cost of a workspace's marks for a call of a file tool.
 func BenchmarkWatch(b *testing.B) {
 	all, err := workspace.New(workspace.Config{Root: filepath.Join(b.TempDir(), "workspaces")})
 	if err != nil {
@@ -26,7 +26,7 @@ func BenchmarkWatch(b *testing.B) {
 		Path string `json:"path"`
 	}
 	touch := func(a args) tools.Touch {
-		return tools.Touch{Subject: tools.Paths{a.Path}, Reads: tools.Paths{a.Path}, Writes: tools.NoFiles{}, Outward: tools.Inside{}}
+		return tools.Touch{Subject: tools.Paths{a.Path}, Reads: tools.Paths{a.Path}, Writes: tools.NoFiles{}, Outward: tools.NothingOutward{}}
 	}
 	nothing := tools.New(tools.Spec{Name: "read_file", Description: "x", Effect: tools.Pure, Touches: tools.Touches(touch)}, func(context.Context, tools.Call, args) (any, error) {
 		return "x", nil

@@ -25,7 +25,7 @@ import (
 	"parley/tools/web"
 )
 
-// realTools returns the tools that agents have, with what they declare; they cannot run.
+// realTools returns the tools that agents have, with their declarations; they cannot run.
 var realTools = sync.OnceValue(func() *tools.Set {
 	return tools.NewSet(slices.Concat(
 		files.New(nil, nil), code.New[code.Dir](nil, nil), memory.New(nil, nil), todo.New(nil), jobs.New(nil), shell.New(shell.Config{}), git.New(git.Config{}), image.New(nil),
@@ -34,9 +34,9 @@ var realTools = sync.OnceValue(func() *tools.Set {
 	)...)
 })
 
-// declared returns a call with what its tool declares: as the tool that agents have or, for SKILL__PROGRAM, as
-// a program that wants the network. Of other tools nothing is declared.
-func declared(c tools.Call) tools.Call {
+// withDeclaration returns a call with its tool's declaration: that of the real tool or, for SKILL__PROGRAM, that of a
+// program that wants the network. Other tools declare nothing.
+func withDeclaration(c tools.Call) tools.Call {
 	if tool, ok := realTools().Lookup(c.Name); ok {
 		c.Touches = tool.Spec().Touches
 	} else if skill, program, ok := strings.Cut(c.Name, "__"); ok {
@@ -46,8 +46,8 @@ func declared(c tools.Call) tools.Call {
 	return c
 }
 
-// patch returns a patch that changes a line of each of these files.
-func patch(names ...string) string {
+// patchOf returns a patch that changes a line of each of these files.
+func patchOf(names ...string) string {
 	var b strings.Builder
 	for _, name := range names {
 		b.WriteString("--- a/" + name + "\n+++ b/" + name + "\n@@ -1 +1 @@\n-a\n+b\n")

@@ -26,27 +26,27 @@ type Policy struct{ Deny, Ask, Allow []string }
 
 // Config holds what a Guard bases its decisions on.
 type Config struct {
-	All    Policy
-	Agents map[string]Policy // rules that agents have in addition to All
-	Judge  []string          // rules for the calls that a model judges: see Guard.Judges
-	Rates  []string          // how many calls people may have: see ParseRate
+	AllAgents Policy
+	Agents    map[string]Policy // rules that agents have in addition to All
+	Judge     []string          // rules for the calls that a model judges: see Guard.Judges
+	Rates     []string          // how many calls people may have: see ParseRate
 	// Path returns the name that a path has in the session of a call; nil leaves the path as it is written.
 	Path func(call tools.Call, path string) string
 	// Addresses returns the addresses that a message to a channel and a chat reaches,
 	// CHANNEL:CHAT or CHANNEL:CHAT/THREAD. If Addresses is nil, the message reaches CHANNEL:CHAT
 	// only.
 	Addresses func(channel, chat string) []string
-	// Reading returns the call by which the agent would read a file itself. If a call passes a file on, the rules
+	// ReadingCall returns the call by which the agent would read a file itself. If a call passes a file on, the rules
 	// about reading it apply, too. If Reading is nil, any file may be passed on.
-	Reading func(call tools.Call, path string) tools.Call
+	ReadingCall func(call tools.Call, path string) tools.Call
 	// AskUntrusted says to ask a person about a call that acts on the outside after something untrusted was read.
 	AskUntrusted bool
-	// Networked reports whether what a call runs, a command or git, can reach the network. If Networked is nil,
-	// every such call counts as reaching it.
-	Networked func(call tools.Call) bool
-	// Fetches reports whether a sub-agent that gets a task from a call may fetch pages. If Fetches is nil, every
+	// ReachesNetwork reports whether a program that a call runs, a command or git, can reach the network. If
+	// ReachesNetwork is nil, every such call counts as reaching it.
+	ReachesNetwork func(call tools.Call) bool
+	// SubAgentMayFetch reports whether a sub-agent that gets a task from a call may fetch pages. If Fetches is nil, every
 	// sub-agent may.
-	Fetches func(call tools.Call) bool
+	SubAgentMayFetch func(call tools.Call) bool
 	// NetworkedReader returns the name of a job that can read the files of a call's session and reach the network,
 	// so that it could leak what the call writes; "" if there is none. If NetworkedReader is nil, there is none.
 	NetworkedReader func(ctx context.Context, call tools.Call) (string, error)
@@ -66,7 +66,7 @@ type rules struct{ deny, ask, allow []Rule }
 
 // New makes a Guard. It returns an error if a rule or a rate cannot be read.
 func New(cfg Config) (*Guard, error) {
-	all, err := parsePolicy(cfg.All)
+	all, err := parsePolicy(cfg.AllAgents)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (g *Guard) Decide(ctx context.Context, call tools.Call) tools.Verdict {
 // from the model. An address that a model judges needs a call of its own.
 func (g *Guard) Redirect(call tools.Call, to string) tools.Verdict {
 	t := call.Touch()
-	t.Subject, t.Outward = tools.URL(to), tools.Inside{}
+	t.Subject, t.Outward = tools.URL(to), tools.NothingOutward{}
 	call.Seen = func(address string) tools.Sighting { return tools.Sighting{Found: address == to} }
 	call.Spent = nil
 	v := g.decide(call, t, true)
@@ -163,14 +163,14 @@ func (g *Guard) decide(call tools.Call, t tools.Touch, asked bool) tools.Verdict
 // agent that may not read a file may not send it, or hand it to a sub-agent, either.
 func (g *Guard) decideByRules(call tools.Call, t tools.Touch, asked bool) tools.Verdict {
 	v := g.decideWithoutFiles(call, t, asked)
-	if g.cfg.Reading == nil {
+	if g.cfg.ReadingCall == nil {
 		return v
 	}
 	for _, path := range t.Passes {
 		if v.Decision == tools.Deny {
 			return v
 		}
-		reading := g.cfg.Reading(call, path)
+		reading := g.cfg.ReadingCall(call, path)
 		if of := g.decideWithoutFiles(reading, reading.Touch(), false); of.Decision == tools.Deny || v.Decision != tools.Ask {
 			v = of
 		}
@@ -179,15 +179,15 @@ func (g *Guard) decideByRules(call tools.Call, t tools.Touch, asked bool) tools.
 }
 
 // decideWithoutFiles decides by the rules about a call itself, without the files that it passes on. It also denies
-// what no rule can allow.
+// calls that no rule can allow.
 func (g *Guard) decideWithoutFiles(call tools.Call, t tools.Touch, asked bool) tools.Verdict {
 	r, ok := g.agents[call.Agent]
 	if !ok {
 		r = g.all
 	}
 	subject := g.subjectOf(call, t.Subject)
-	if subject.denied != "" {
-		return tools.Verdict{Decision: tools.Deny, Reason: "Refused before it ran: " + subject.denied + "."}
+	if subject.deniedReason != "" {
+		return tools.Verdict{Decision: tools.Deny, Reason: "Refused before it ran: " + subject.deniedReason + "."}
 	}
 	for _, rule := range r.deny {
 		if rule.matches(call.Name, subject) {
@@ -229,10 +229,10 @@ func (r rules) checkAllowed(tool string, s subject) tools.Verdict {
 	switch {
 	case len(about) == 0:
 		return tools.Verdict{}
-	case s.opaque != "":
-		return askVerdict("no rule allows commands that can't be inspected: %s", s.opaque)
+	case s.opaqueReason != "":
+		return askVerdict("no rule allows commands that can't be inspected: %s", s.opaqueReason)
 	}
-	for _, one := range s.texts {
+	for _, one := range s.parts {
 		if !slices.ContainsFunc(about, func(rule Rule) bool { return rule.alwaysMatches(one, s) }) {
 			return askVerdict("no rule allows %q", tools.OneLine(one.text))
 		}

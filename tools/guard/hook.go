@@ -28,10 +28,10 @@ type Hook struct {
 
 // Limits for one run of a hook.
 const (
-	hookTime   = 5 * time.Second
-	hookLinger = 200 * time.Millisecond // how long a hook's output may stay open after the hook has ended, if a child process still has it open
-	maxHook    = 8 << 20                // bytes that a hook is sent, and bytes that it may write
-	maxReason  = 500                    // bytes of the reason that a hook gives
+	hookTimeout   = 5 * time.Second
+	maxHookLinger = 200 * time.Millisecond // how long a hook's output may stay open after the hook has ended, if a child process still has it open
+	maxHookBytes  = 8 << 20                // bytes that a hook is sent, and bytes that it may write
+	maxReason     = 500                    // bytes of the reason that a hook gives
 )
 
 // ParseHook parses a command: a path and arguments, separated by blanks. It isn't a shell line.
@@ -136,8 +136,8 @@ func (h Hook) query(ctx context.Context, question hookQuestion) (hookAnswer, err
 	if err != nil {
 		return hookAnswer{}, fmt.Errorf("encode the question: %w", err)
 	}
-	if len(input) > maxHook {
-		return hookAnswer{}, fmt.Errorf("it would have to read %d bytes, but at most %d are allowed", len(input), maxHook)
+	if len(input) > maxHookBytes {
+		return hookAnswer{}, fmt.Errorf("it would have to read %d bytes, but at most %d are allowed", len(input), maxHookBytes)
 	}
 	output, err := h.run(ctx, input)
 	if err != nil {
@@ -155,47 +155,47 @@ func (h Hook) query(ctx context.Context, question hookQuestion) (hookAnswer, err
 // program's process group; a process that moved into a session of its own, with setsid for example,
 // goes on.
 func (h Hook) run(ctx context.Context, input []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, hookTime)
+	ctx, cancel := context.WithTimeout(ctx, hookTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, h.Path, h.Args...)
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"}
 	cmd.Dir = "/"
 	cmd.Stdin = bytes.NewReader(input)
-	output := &limitedBuffer{cut: cancel}
+	output := &limitedBuffer{stop: cancel}
 	cmd.Stdout, cmd.Stderr = output, io.Discard
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = hookLinger
+	cmd.WaitDelay = maxHookLinger
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("it can't be started: %w", errors.Unwrap(err))
 	}
 	err := cmd.Wait()
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // kill what the program left behind
 	switch {
-	case output.over:
-		return nil, fmt.Errorf("it wrote more than %d bytes", maxHook)
+	case output.exceeded:
+		return nil, fmt.Errorf("it wrote more than %d bytes", maxHookBytes)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return nil, fmt.Errorf("it took longer than %s", hookTime)
+		return nil, fmt.Errorf("it took longer than %s", hookTimeout)
 	case errors.Is(err, exec.ErrWaitDelay):
 		return nil, errors.New("it left a process behind that keeps its output open")
-	case errors.Is(err, syscall.EPIPE): // it did not read to the end, which is its own affair
+	case errors.Is(err, syscall.EPIPE): // the hook did not read all of its input, which is allowed
 	case err != nil:
 		return nil, fmt.Errorf("it ended with %w", err)
 	}
 	return output.text.Bytes(), nil
 }
 
-// A limitedBuffer keeps at most maxHook bytes of output, and kills a program that writes more.
+// A limitedBuffer keeps at most maxHookBytes bytes of output, and kills a program that writes more.
 type limitedBuffer struct {
-	text bytes.Buffer
-	over bool
-	cut  func()
+	text     bytes.Buffer
+	exceeded bool
+	stop     func()
 }
 
 func (l *limitedBuffer) Write(p []byte) (int, error) {
-	if l.text.Len()+len(p) > maxHook {
-		l.over = true
-		l.cut()
+	if l.text.Len()+len(p) > maxHookBytes {
+		l.exceeded = true
+		l.stop()
 		return 0, io.ErrShortWrite
 	}
 	return l.text.Write(p)

@@ -16,8 +16,8 @@ import (
 	"parley/tools/guard"
 )
 
-// script is a program of the operator's.
-func script(t *testing.T, body string) string {
+// hookScript returns the path of an operator's program.
+func hookScript(t *testing.T, body string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "check")
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+body), 0o700); err != nil {
@@ -26,7 +26,7 @@ func script(t *testing.T, body string) string {
 	return path
 }
 
-func hook(t *testing.T, command string) (h guard.Hook, told *[]string) {
+func parseHook(t *testing.T, command string) (h guard.Hook, told *[]string) {
 	t.Helper()
 	h, err := guard.ParseHook(command)
 	if err != nil {
@@ -37,7 +37,7 @@ func hook(t *testing.T, command string) (h guard.Hook, told *[]string) {
 	return h, told
 }
 
-func aCall() tools.Call {
+func exampleCall() tools.Call {
 	return tools.Call{ID: "c1", Name: "exec_shell", Args: json.RawMessage(`{"command":"ls"}`), Agent: "main", Session: "main:slack:C1", Turn: "m1", Person: "slack:U1"}
 }
 
@@ -61,8 +61,8 @@ func TestAHookDecidesBefore(t *testing.T) {
 		"writes without end":  {`yes`, tools.Verdict{Decision: tools.Deny}, "more than"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, told := hook(t, script(t, c.body))
-			got := h.Before(t.Context(), aCall())
+			h, told := parseHook(t, hookScript(t, c.body))
+			got := h.Before(t.Context(), exampleCall())
 			if got.Decision != c.want.Decision || string(got.Args) != string(c.want.Args) || c.want.Reason != "" && got.Reason != c.want.Reason {
 				t.Errorf("it says %+v, want %+v", got, c.want)
 			}
@@ -84,8 +84,8 @@ func TestAHookReviewsAfter(t *testing.T) {
 		`exit 1`:                     {Rejected: true},
 		`echo '{"verdict":"allow"}'`: {Rejected: true},
 	} {
-		h, told := hook(t, script(t, body))
-		got := h.After(t.Context(), aCall(), tools.Result{Content: json.RawMessage(`{"stdout":"x"}`)})
+		h, told := parseHook(t, hookScript(t, body))
+		got := h.After(t.Context(), exampleCall(), tools.Result{Content: json.RawMessage(`{"stdout":"x"}`)})
 		if got.Rejected != want.Rejected || string(got.Content) != string(want.Content) || want.Reason != "" && got.Reason != want.Reason {
 			t.Errorf("%s: %+v, want %+v", body, got, want)
 		}
@@ -95,12 +95,12 @@ func TestAHookReviewsAfter(t *testing.T) {
 	}
 }
 
-// What a hook reads is the call, and its environment holds nothing of ours.
-func TestWhatAHookIsGiven(t *testing.T) {
+// A hook reads the call, and its environment contains nothing of this process's.
+func TestInputAndEnvironmentOfAHook(t *testing.T) {
 	t.Setenv("PARLEY_SECRET", "swordfish")
 	out := filepath.Join(t.TempDir(), "out")
-	h, _ := hook(t, script(t, `cat > $1; env >> $1; pwd >> $1; echo "$# $2" >> $1; echo '{"verdict":"pass"}'`)+" "+out+" --strict;x")
-	h.After(t.Context(), aCall(), tools.Result{Content: json.RawMessage(`{"stdout":"x"}`)})
+	h, _ := parseHook(t, hookScript(t, `cat > $1; env >> $1; pwd >> $1; echo "$# $2" >> $1; echo '{"verdict":"pass"}'`)+" "+out+" --strict;x")
+	h.After(t.Context(), exampleCall(), tools.Result{Content: json.RawMessage(`{"stdout":"x"}`)})
 	raw, err := os.ReadFile(out)
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestWhatAHookIsGiven(t *testing.T) {
 	}
 }
 
-// Whatever a hook starts ends with it, and a hook that hangs is ended.
+// All processes that a hook starts end with it, and a hook that hangs is ended.
 func TestNothingOfAHookIsLeft(t *testing.T) {
 	for name, c := range map[string]struct {
 		body string
@@ -123,8 +123,8 @@ func TestNothingOfAHookIsLeft(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pids := filepath.Join(t.TempDir(), "pids")
-			h, told := hook(t, script(t, strings.ReplaceAll(c.body, "PIDS", pids)))
-			h.Before(t.Context(), aCall())
+			h, told := parseHook(t, hookScript(t, strings.ReplaceAll(c.body, "PIDS", pids)))
+			h.Before(t.Context(), exampleCall())
 			if (len(*told) > 0) != c.told {
 				t.Errorf("the owner is told %q", *told)
 			}
@@ -136,7 +136,7 @@ func TestNothingOfAHookIsLeft(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for deadline := time.Now().Add(20 * time.Second); running(pid); <-time.After(time.Millisecond) {
+			for deadline := time.Now().Add(20 * time.Second); isRunning(pid); <-time.After(time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatalf("process %d is still there", pid)
 				}
@@ -145,8 +145,8 @@ func TestNothingOfAHookIsLeft(t *testing.T) {
 	}
 }
 
-// running tells whether a process is there and no mere entry that waits to be read.
-func running(pid int) bool {
+// isRunning reports whether a process is running, rather than ended and not yet collected.
+func isRunning(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
 	}
@@ -154,12 +154,12 @@ func running(pid int) bool {
 	return err != nil || !strings.Contains(string(stat), ") Z ")
 }
 
-// A hook that is cut off with its turn is not to blame.
-func TestAHookIsNotToldOfWithItsTurn(t *testing.T) {
-	h, told := hook(t, script(t, "sleep 100"))
+// A hook that is cut off because its turn ends is not reported as failed.
+func TestAHookCutOffWithItsTurnIsNotReported(t *testing.T) {
+	h, told := parseHook(t, hookScript(t, "sleep 100"))
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(10*time.Millisecond, cancel)
-	if got := h.Before(ctx, aCall()); got.Decision != tools.Deny || len(*told) > 0 {
+	if got := h.Before(ctx, exampleCall()); got.Decision != tools.Deny || len(*told) > 0 {
 		t.Errorf("it says %+v, and the owner is told %q", got, *told)
 	}
 }

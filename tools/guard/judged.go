@@ -9,8 +9,8 @@ import (
 	"parley/tools/plainjson"
 )
 
-// Judges reports whether a model judges a call: a rule in Config.Judge matches it, or may match it once it is known what
-// it runs. A call that passes files on is also judged if the call that reads one of them would be.
+// Judges reports whether a model judges a call: a rule in Config.Judge matches it, or may match it once all parts of
+// the call are known. A call that passes files on is also judged if the call that reads one of them would be.
 func (g *Guard) Judges(call tools.Call) bool {
 	if len(g.judge) == 0 {
 		return false
@@ -19,8 +19,8 @@ func (g *Guard) Judges(call tools.Call) bool {
 	if g.isJudged(call, t.Subject) {
 		return true
 	}
-	return g.cfg.Reading != nil && slices.ContainsFunc(t.Passes, func(path string) bool {
-		reading := g.cfg.Reading(call, path)
+	return g.cfg.ReadingCall != nil && slices.ContainsFunc(t.Passes, func(path string) bool {
+		reading := g.cfg.ReadingCall(call, path)
 		return g.isJudged(reading, reading.Touch().Subject)
 	})
 }
@@ -41,7 +41,7 @@ func (r Rule) coversAll() bool {
 
 // Version returns a hash of all rules, without the rates.
 func (g *Guard) Version() string {
-	raw, err := plainjson.Marshal([]any{g.cfg.All, g.cfg.Agents, g.cfg.Judge, g.cfg.AskUntrusted})
+	raw, err := plainjson.Marshal([]any{g.cfg.AllAgents, g.cfg.Agents, g.cfg.Judge, g.cfg.AskUntrusted})
 	if err != nil { // texts always marshal
 		panic(err)
 	}

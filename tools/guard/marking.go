@@ -11,22 +11,22 @@ import (
 	"parley/tools"
 )
 
-// A Marker wraps tools to keep track of which files contain text that strangers may have written: it marks the
-// files that a model writes after it has read such text, and marks as untrusted what tools read from these files.
+// A Marker wraps tools to keep track of which files contain text that strangers may have written: it marks the files
+// that a model writes after it has read such text, and marks results that come from these files as untrusted.
 type Marker struct {
 	// Open returns the directory of a call's session.
 	Open func(ctx context.Context, call tools.Call) (Dir, error)
-	// Beside reports whether a job is running in the call's session: it may copy what is written into files that no
-	// call names. If Beside is nil, there are no jobs.
-	Beside func(ctx context.Context, call tools.Call) (bool, error)
+	// JobRunning reports whether a job is running in the call's session: it may copy written text into files that no
+	// call names. If JobRunning is nil, there are no jobs.
+	JobRunning func(ctx context.Context, call tools.Call) (bool, error)
 }
 
-// runsBeside reports whether a job may be running in the session of a call.
-func (m Marker) runsBeside(ctx context.Context, call tools.Call) bool {
-	if m.Beside == nil {
+// mayRunJob reports whether a job may be running in the session of a call.
+func (m Marker) mayRunJob(ctx context.Context, call tools.Call) bool {
+	if m.JobRunning == nil {
 		return false
 	}
-	runs, err := m.Beside(ctx, call)
+	runs, err := m.JobRunning(ctx, call)
 	return runs || err != nil
 }
 
@@ -123,9 +123,9 @@ func (t markingTool) runWrite(ctx context.Context, call tools.Call, dir Dir, use
 	if slices.Contains(use.written, MarksFile) {
 		return tools.Result{}, tools.Errorf(tools.PermissionDenied, "%s is kept by the system: leave it alone", MarksFile)
 	}
-	untrusted := call.Untrusted || use.keepsMarked(had)
+	untrusted := call.Untrusted || use.mayCopyMarked(had)
 	if untrusted {
-		if err := ChangeMarks(dir, t.marker.runsBeside(ctx, call), use.written, nil); err != nil {
+		if err := ChangeMarks(dir, t.marker.mayRunJob(ctx, call), use.written, nil); err != nil {
 			return tools.Result{}, fmt.Errorf("record that the written text is untrusted: %w", err)
 		}
 	}
@@ -133,9 +133,9 @@ func (t markingTool) runWrite(ctx context.Context, call tools.Call, dir Dir, use
 	switch {
 	case err != nil:
 		result.Untrusted = result.Untrusted || use.mayShow(had) || use.mayShow(ReadMarks(dir))
-	case !untrusted && use.replaces:
+	case !untrusted && use.readsNothing:
 		_ = ChangeMarks(dir, false, nil, use.written) // an extra mark does no harm
-	case !use.replaces:
+	case !use.readsNothing:
 		_ = DropMarks(dir, use.written) // drops the marks of files that the call has removed
 	}
 	return result, err
@@ -155,7 +155,7 @@ func (t markingTool) runCommand(ctx context.Context, call tools.Call, dir Dir, h
 	result.Untrusted = true
 	rewritten := slices.Clone(had.Files)
 	for name, now := range promptedFingerprints(dir) {
-		if !now.whole || before[name] != now {
+		if !now.complete || before[name] != now {
 			rewritten = append(rewritten, name)
 		}
 	}
@@ -165,11 +165,10 @@ func (t markingTool) runCommand(ctx context.Context, call tools.Call, dir Dir, h
 	return result, err
 }
 
-// A fingerprint is a hash of a file, used to see whether the file was changed; whole says that all of the file
-// could be read.
+// A fingerprint is a hash of a file, used to detect changes; complete says that all of the file could be read.
 type fingerprint struct {
-	sum   [sha256.Size]byte
-	whole bool
+	sum      [sha256.Size]byte
+	complete bool
 }
 
 // promptedFingerprints returns fingerprints of those files that are part of every prompt and exist.
@@ -188,12 +187,12 @@ func promptedFingerprints(dir fs.FS) map[string]fingerprint {
 type fileUse struct {
 	readsAny      bool
 	read, written []string // the files that the call names
-	replaces      bool     // the call reads no files, so what it writes contains nothing from them
+	readsNothing  bool     // the call reads no files, so the files that it writes contain nothing from others
 }
 
 func newFileUse(dir Dir, t tools.Touch) fileUse {
 	_, replaces := t.Reads.(tools.NoFiles)
-	return fileUse{readsAny: anyFiles(t.Reads), read: namesOf(dir, t.Reads), written: namesOf(dir, t.Writes), replaces: replaces}
+	return fileUse{readsAny: anyFiles(t.Reads), read: namesOf(dir, t.Reads), written: namesOf(dir, t.Writes), readsNothing: replaces}
 }
 
 // mayShow reports whether a result may show text from marked files.
@@ -201,8 +200,8 @@ func (u fileUse) mayShow(m Marks) bool {
 	return m.All || u.readsAny && m.hasAny() || slices.ContainsFunc(u.read, m.Has) || slices.ContainsFunc(u.written, m.Has)
 }
 
-// keepsMarked reports whether what a call writes may contain text from marked files.
-func (u fileUse) keepsMarked(m Marks) bool {
+// mayCopyMarked reports whether the files that a call writes may contain text from marked files.
+func (u fileUse) mayCopyMarked(m Marks) bool {
 	return u.readsAny && m.hasAny() || slices.ContainsFunc(u.read, m.Has)
 }
 

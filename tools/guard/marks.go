@@ -43,8 +43,8 @@ type Marks struct {
 // every prompt (such as AGENTS.md).
 func (m Marks) Has(name string) bool { return slices.Contains(m.Files, name) }
 
-// MayHold reports whether a file that is not part of a prompt may contain such text.
-func (m Marks) MayHold(name string) bool { return m.All || m.Has(name) }
+// MayContain reports whether a file that is not part of a prompt may contain such text.
+func (m Marks) MayContain(name string) bool { return m.All || m.Has(name) }
 
 func (m Marks) hasAny() bool { return m.All || len(m.Files) > 0 }
 
@@ -114,8 +114,8 @@ func ChangeMarks(dir Dir, all bool, add, drop []string) error {
 	return err
 }
 
-// DropMarks drops the marks of those named files that no longer exist. Whoever removes files must call it. It keeps
-// the marks of files that exist, because a file is marked just before it is written.
+// DropMarks drops the marks of those named files that no longer exist. A caller that removes files must call it. It
+// keeps the marks of files that exist, because a file is marked just before it is written.
 func DropMarks(dir Dir, names []string) error {
 	gone := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		_, err := fs.Stat(dir, name)

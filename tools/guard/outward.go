@@ -13,14 +13,14 @@ import (
 // describeOutward says what a call would do to the outside, beyond answering the person who asks; "" if nothing.
 func (g *Guard) describeOutward(call tools.Call, t tools.Touch) string {
 	switch does := t.Outward.(type) {
-	case tools.Would:
+	case tools.OutwardEffect:
 		return "the call would " + string(does)
-	case tools.Runs:
-		if g.cfg.Networked == nil || g.cfg.Networked(call) {
-			return "the call would " + string(does.Would)
+	case tools.RunsProgram:
+		if g.cfg.ReachesNetwork == nil || g.cfg.ReachesNetwork(call) {
+			return "the call would " + string(does.Effect)
 		}
 		return ""
-	case tools.Inside, tools.HandsOut:
+	case tools.NothingOutward, tools.HandsOutTask:
 		return g.describeReached(call, t.Subject)
 	}
 	return fmt.Sprintf("the call would use %s, which nobody has marked as safe for the outside world", tools.OneLine(call.Name))
@@ -33,7 +33,7 @@ func (g *Guard) describeReached(call tools.Call, of tools.Subject) string {
 	switch of := of.(type) {
 	case tools.Chat:
 		for _, p := range g.addressedParts(of) {
-			if p.text != call.At {
+			if p.text != call.Address {
 				return "the call would send a message to " + tools.OneLine(p.text)
 			}
 		}

@@ -16,23 +16,23 @@ func TestRuleOfTwo(t *testing.T) {
 		call tools.Call
 		want tools.Decision
 	}{
-		{call("message", "channel", "slack", "chat_id", "C1"), ""},
-		{call("message", "channel", "slack:C1"), ""},
-		{call("message", "channel", "slack", "chat_id", "C2"), tools.Ask},
-		{call("message", "channel", "oncall"), tools.Ask}, // C1, and others
-		{call("web_fetch", "url", "https://known.org/a"), ""},
-		{call("web_fetch", "url", "https://known.org/a", "method", "head"), ""},
-		{call("web_fetch", "url", "https://known.org/a?secret"), tools.Ask},
-		{call("web_fetch", "url", "https://known.org/a", "method", "POST"), tools.Ask},
-		{call("web_search", "query", "q"), ""},
-		{sh("ls"), tools.Ask},
-		{call("git_status"), tools.Ask}, // a repository's configuration makes git run programs
-		{call("git_commit", "message", "x"), tools.Ask},
-		{call("memory_write", "content", "x"), ""},
-		{call("memory_write", "content", "x", "scope", "person"), tools.Ask},
-		{call("files__read", "path", "x"), tools.Ask},
-		{call("schedule", "action", "add"), tools.Ask},
-		{call("write_file", "path", "x"), ""},
+		{newCall("message", "channel", "slack", "chat_id", "C1"), ""},
+		{newCall("message", "channel", "slack:C1"), ""},
+		{newCall("message", "channel", "slack", "chat_id", "C2"), tools.Ask},
+		{newCall("message", "channel", "oncall"), tools.Ask}, // several channels, among them C1
+		{newCall("web_fetch", "url", "https://known.org/a"), ""},
+		{newCall("web_fetch", "url", "https://known.org/a", "method", "head"), ""},
+		{newCall("web_fetch", "url", "https://known.org/a?secret"), tools.Ask},
+		{newCall("web_fetch", "url", "https://known.org/a", "method", "POST"), tools.Ask},
+		{newCall("web_search", "query", "q"), ""},
+		{shellCall("ls"), tools.Ask},
+		{newCall("git_status"), tools.Ask}, // a repository's configuration can make git run programs
+		{newCall("git_commit", "message", "x"), tools.Ask},
+		{newCall("memory_write", "content", "x"), ""},
+		{newCall("memory_write", "content", "x", "scope", "person"), tools.Ask},
+		{newCall("files__read", "path", "x"), tools.Ask},
+		{newCall("schedule", "action", "add"), tools.Ask},
+		{newCall("write_file", "path", "x"), ""},
 	} {
 		g, err := New(Config{AskUntrusted: true, Addresses: addresses})
 		if err != nil {
@@ -54,40 +54,40 @@ func TestRuleOfTwo(t *testing.T) {
 }
 
 func TestRuleOfTwoAndRules(t *testing.T) {
-	g, err := New(Config{AskUntrusted: true, All: Policy{Deny: []string{"message(slack:C2)"}, Allow: []string{"message(slack:C3)"}}, Networked: func(c tools.Call) bool { return c.Agent == "main" }})
+	g, err := New(Config{AskUntrusted: true, AllAgents: Policy{Deny: []string{"message(slack:C2)"}, Allow: []string{"message(slack:C3)"}}, ReachesNetwork: func(c tools.Call) bool { return c.Agent == "main" }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for address, want := range map[string]tools.Decision{"slack:C2": tools.Deny, "slack:C3": tools.Ask, "slack:C1": tools.Ask} {
-		c := call("message", "channel", address)
+		c := newCall("message", "channel", address)
 		c.Untrusted = true
 		if got := g.Decide(t.Context(), c); got.Decision != want {
 			t.Errorf("%s is %+v, want %q", address, got, want)
 		}
 	}
-	offline := sh("ls")
+	offline := shellCall("ls")
 	offline.Agent, offline.Untrusted = "other", true
 	if got := g.Decide(t.Context(), offline); got.Decision != "" {
 		t.Errorf("a command without network is %+v", got)
 	}
 }
 
-// What a job reads that has the network is written outward, once the model has read what
-// strangers may have written: also by a job that was started before.
-func TestWhatAJobWouldCarryOutward(t *testing.T) {
+// After the model has read strangers' text, writing a file counts as acting on the outside if a job with network access
+// can read it, even one that was started before.
+func TestFilesThatANetworkedJobReads(t *testing.T) {
 	carrier, failed := "", error(nil)
 	g, err := New(Config{
-		AskUntrusted: true, Networked: func(tools.Call) bool { return false },
+		AskUntrusted: true, ReachesNetwork: func(tools.Call) bool { return false },
 		NetworkedReader: func(context.Context, tools.Call) (string, error) { return carrier, failed },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	writes := []tools.Call{
-		call("write_file", "path", "x"), call("edit_file", "path", "x"), call("apply_patch", "patch", "x"), call("memory_write", "content", "x"),
-		call("todo_write"), sh("ls"), call("git_commit", "message", "x"), call("files__write", "path", "x"),
+		newCall("write_file", "path", "x"), newCall("edit_file", "path", "x"), newCall("apply_patch", "patch", "x"), newCall("memory_write", "content", "x"),
+		newCall("todo_write"), shellCall("ls"), newCall("git_commit", "message", "x"), newCall("files__write", "path", "x"),
 	}
-	reads := []tools.Call{call("read_file", "path", "x"), call("grep", "pattern", "x"), call("job_stop", "job_id", "x"), call("web_search", "query", "q")}
+	reads := []tools.Call{newCall("read_file", "path", "x"), newCall("grep", "pattern", "x"), newCall("job_stop", "job_id", "x"), newCall("web_search", "query", "q")}
 	check := func(what string, all []tools.Call, untrusted bool, want tools.Decision) {
 		t.Helper()
 		for _, c := range all {
@@ -102,7 +102,7 @@ func TestWhatAJobWouldCarryOutward(t *testing.T) {
 	check("with nothing untrusted", writes, false, "")
 	check("what writes", writes, true, tools.Ask)
 	check("what reads", reads, true, "")
-	if got := g.Decide(t.Context(), calling(writes[0])); !strings.Contains(got.Reason, "the job j1") {
+	if got := g.Decide(t.Context(), untrustedCall(writes[0])); !strings.Contains(got.Reason, "the job j1") {
 		t.Errorf("the reason is %q", got.Reason)
 	}
 	carrier, failed = "", errors.New("the store is away")
@@ -111,13 +111,13 @@ func TestWhatAJobWouldCarryOutward(t *testing.T) {
 	check("where all is allowed", writes, true, "")
 }
 
-// calling is a call of a model that has read what strangers may have written.
-func calling(c tools.Call) tools.Call {
+// untrustedCall returns a call of a model that has read text from strangers.
+func untrustedCall(c tools.Call) tools.Call {
 	c.Untrusted = true
 	return c
 }
 
-// Headers are words of the model's own: an address that a page held takes them anywhere.
+// Headers are the model's own words: an address from a page would carry them anywhere.
 func TestHeadersAfterSomethingUntrusted(t *testing.T) {
 	g, err := New(Config{AskUntrusted: true})
 	if err != nil {
@@ -131,7 +131,7 @@ func TestHeadersAfterSomethingUntrusted(t *testing.T) {
 		{"Accept", "text/html", ""},
 		{"Accept", "*/*", ""},
 		{"Accept", "text/html, application/xml;q=0.9,*/*;q=0.8", tools.Ask},
-		{"Accept", "text/html,text/html,text/plain", tools.Ask}, // the order and the number are words
+		{"Accept", "text/html,text/html,text/plain", tools.Ask}, // the order and the number can carry information
 		{"Accept", "text/html ", tools.Ask},
 		{"Accept", "TEXT/html", tools.Ask},
 		{"Accept", "", tools.Ask},
@@ -151,7 +151,7 @@ func TestHeadersAfterSomethingUntrusted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := declared(tools.Call{Name: "web_fetch", Args: raw, Seen: func(string) tools.Sighting { return tools.Sighting{Found: true} }})
+		c := withDeclaration(tools.Call{Name: "web_fetch", Args: raw, Seen: func(string) tools.Sighting { return tools.Sighting{Found: true} }})
 		if got := g.Decide(t.Context(), c); got.Decision != "" {
 			t.Errorf("with nothing untrusted %s: %s is %+v", tc.name, tc.value, got)
 		}

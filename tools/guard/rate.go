@@ -11,14 +11,14 @@ import (
 
 // A Rate limits how many calls of some tools each person may have within any time of a certain length.
 type Rate struct {
-	Rule   // names the tools; it has no pattern
-	Most   int
-	Within time.Duration
+	Rule     // names the tools; it has no pattern
+	MaxCalls int
+	Period   time.Duration
 }
 
-// maxRated limits the number in a rate, because a row is stored for each call that it counts, and a person's rows are
+// maxRateCalls limits the number in a rate, because a row is stored for each call that it counts, and a person's rows are
 // looked through for each call.
-const maxRated = 10_000
+const maxRateCalls = 10_000
 
 // ParseRate parses a rate: TOOL N/s, N/m, N/h or N/d.
 func ParseRate(text string) (Rate, error) {
@@ -45,10 +45,10 @@ func ParseRate(text string) (Rate, error) {
 		return Rate{}, fmt.Errorf("%q isn't a number: %s", number, form)
 	case most < 1:
 		return Rate{}, errors.New("it must allow at least 1 call: to forbid all calls, write a deny rule")
-	case most > maxRated:
-		return Rate{}, fmt.Errorf("it can be at most %d", maxRated)
+	case most > maxRateCalls:
+		return Rate{}, fmt.Errorf("it can be at most %d", maxRateCalls)
 	}
-	return Rate{Rule: rule, Most: most, Within: within}, nil
+	return Rate{Rule: rule, MaxCalls: most, Period: within}, nil
 }
 
 // Tools returns the names of the tools as they are written in the rate.

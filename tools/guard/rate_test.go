@@ -18,13 +18,13 @@ func TestRatesNameToolsAsRulesDo(t *testing.T) {
 	} {
 		var got []string
 		for _, r := range g.RatesOf(tool) {
-			got = append(got, strings.Join([]string{r.Tools(), strconv.Itoa(r.Most), r.Within.String()}, " "))
+			got = append(got, strings.Join([]string{r.Tools(), strconv.Itoa(r.MaxCalls), r.Period.String()}, " "))
 		}
 		if all := strings.Join(got, ", "); all != want {
 			t.Errorf("%s is limited by %s; want %s", tool, all, want)
 		}
 	}
-	if r, _ := ParseRate("web_sear 1/h"); r.UnknownTool([]string{"web_search"}) != "web_sear" || r.Within != time.Hour {
+	if r, _ := ParseRate("web_sear 1/h"); r.UnknownTool([]string{"web_search"}) != "web_sear" || r.Period != time.Hour {
 		t.Errorf("it names %q", r.UnknownTool([]string{"web_search"}))
 	}
 }

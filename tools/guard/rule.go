@@ -12,11 +12,11 @@ import (
 // A Rule matches calls: all calls of a tool (TOOL), or those whose text matches a pattern (TOOL(PATTERN)). In both,
 // * matches any text. The list that it is in says whether matching calls are denied, asked about or allowed.
 type Rule struct {
-	text    string
-	tool    []string // the pieces between the stars
-	pattern []string // the pieces between the stars; nil matches every call
-	url     []string // the pattern in the form for addresses of pages
-	writes  bool     // the pattern contains a redirection, such as > FILE
+	text           string
+	tool           []string // the pieces between the stars
+	pattern        []string // the pieces between the stars; nil matches every call
+	urlPattern     []string // the pattern in the form for addresses of pages
+	hasRedirection bool     // the pattern contains a redirection, such as > FILE
 }
 
 // maxRule limits the length of a rule, in bytes.
@@ -47,8 +47,8 @@ func ParseRule(text string) (Rule, error) {
 	if strings.Contains(pattern, shellline.Hole) {
 		return r, errors.New("its pattern contains a NUL byte")
 	}
-	r.pattern, r.writes = strings.Split(pattern, "*"), strings.Contains(pattern, ">")
-	r.url = strings.Split(normalizePattern(pattern), "*")
+	r.pattern, r.hasRedirection = strings.Split(pattern, "*"), strings.Contains(pattern, ">")
+	r.urlPattern = strings.Split(normalizePattern(pattern), "*")
 	return r, nil
 }
 
@@ -56,8 +56,8 @@ func ParseRule(text string) (Rule, error) {
 // the form for addresses. A rule with a star in its tool's name also applies to texts that are not addresses, so
 // its pattern is always taken as written.
 func (r Rule) patternFor(s subject) []string {
-	if s.url && len(r.tool) == 1 {
-		return r.url
+	if s.isURL && len(r.tool) == 1 {
+		return r.urlPattern
 	}
 	return r.pattern
 }
@@ -87,14 +87,14 @@ func (r Rule) mayMatch(tool string, s subject) bool {
 		return false
 	}
 	overlaps := func(text string) bool { return overlap(r.patternFor(s), strings.Split(text, shellline.Hole)) }
-	return s.anyText(overlaps) || slices.ContainsFunc(s.maybe, overlaps)
+	return s.anyText(overlaps) || slices.ContainsFunc(s.maybeCommands, overlaps)
 }
 
 // alwaysMatches reports whether the rule matches a part of a subject no matter what replaces the Holes in its text,
 // which are known only when the call runs. A part that writes a file is matched only by a pattern with a
 // redirection. The rule has a pattern.
 func (r Rule) alwaysMatches(p part, of subject) bool {
-	return matchCommand(r.patternFor(of), p.text) && (!p.writes || r.writes)
+	return matchCommand(r.patternFor(of), p.text) && (!p.writes || r.hasRedirection)
 }
 
 // matchCommand reports whether a text matches a pattern. A pattern that ends in " *" also matches the command

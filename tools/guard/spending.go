@@ -11,16 +11,16 @@ import (
 	"parley/tools/target"
 )
 
-// A page's author sees which addresses on the page are fetched, in which order and how often. That can carry a
-// message to the author, so once something untrusted was read, only a few are fetched without asking.
+// The author of a page sees which of its addresses are fetched, in which order and how often. That can carry a message
+// to the author, so once something untrusted was read, only a few are fetched without asking.
 const (
 	maxPerHost         = 4  // requests to one host, and for addresses from one page, search or message, in a conversation
 	maxPerTurn         = 8  // requests in a turn
 	maxPerConversation = 24 // requests in a conversation
 	maxAskedAddresses  = 8  // addresses in a turn that a person wrote in it: one request for each is free
-	// spentByTask is how many requests a task that is handed to a sub-agent counts as, and how many that sub-agent
+	// requestsPerTask is how many requests a task that is handed to a sub-agent counts as, and how many that sub-agent
 	// may make.
-	spentByTask = 4
+	requestsPerTask = 4
 )
 
 // The keys under which requests are counted.
@@ -29,41 +29,41 @@ const (
 	keyAsked = "asked"
 )
 
-// keyOf returns the key for a host, a page or an address. The key doesn't reveal which one.
-func keyOf(kind, name string) string {
+// spendingKey returns the key for a host, a page or an address. The key doesn't reveal which one.
+func spendingKey(kind, name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return kind + ":" + hex.EncodeToString(sum[:8])
 }
 
-// checkSpending decides about a call that does nothing to the outside except let it see what is requested, in a
-// conversation that has read something untrusted. It says to ask a person if the call would exceed a limit;
-// otherwise it returns the keys that the call spends.
+// checkSpending decides about a call whose only effect on the outside is that others see the request, in a conversation
+// that has read something untrusted. It says to ask a person if the call would exceed a limit; otherwise it returns the
+// keys that the call spends.
 func (g *Guard) checkSpending(call tools.Call, t tools.Touch) tools.Verdict {
-	if !spends(t) || delegates(t) && g.cfg.Fetches != nil && !g.cfg.Fetches(call) {
+	if !spendsRequests(t) || handsOutTask(t) && g.cfg.SubAgentMayFetch != nil && !g.cfg.SubAgentMayFetch(call) {
 		return tools.Verdict{}
 	}
 	turn, all := g.spent(call)
 	keys := spendingOf(call, t, turn)
-	if what := exceeded(append(turn, keys...), append(all, keys...)); what != "" {
+	if what := exceededLimit(append(turn, keys...), append(all, keys...)); what != "" {
 		return askBecauseUntrusted("with this call, there would be " + what)
 	}
 	return tools.Verdict{Spends: keys}
 }
 
-// spends reports whether a call fetches a page, or hands a task to a sub-agent, which may fetch pages.
-func spends(t tools.Touch) bool {
+// spendsRequests reports whether a call fetches a page, or hands a task to a sub-agent, which may fetch pages.
+func spendsRequests(t tools.Touch) bool {
 	_, fetches := t.Subject.(tools.URL)
-	return fetches || delegates(t)
+	return fetches || handsOutTask(t)
 }
 
-// delegates reports whether a call hands a task to a sub-agent.
-func delegates(t tools.Touch) bool {
-	_, does := t.Outward.(tools.HandsOut)
+// handsOutTask reports whether a call hands a task to a sub-agent.
+func handsOutTask(t tools.Touch) bool {
+	_, does := t.Outward.(tools.HandsOutTask)
 	return does
 }
 
-// spent returns the keys spent before a call: those recorded, and those that calls which the model asked for just
-// before it are about to spend.
+// spent returns the keys spent before a call: the recorded ones, and those of pending calls that the model asked for
+// just before it.
 func (g *Guard) spent(call tools.Call) (inTurn, inAll []string) {
 	var before tools.Spending
 	if call.Spent != nil {
@@ -72,13 +72,13 @@ func (g *Guard) spent(call tools.Call) (inTurn, inAll []string) {
 	inTurn, inAll = slices.Clone(before.Turn), slices.Clone(before.All)
 	for _, name := range before.All {
 		if name == tools.UntrustedTask {
-			inAll = append(inAll, slices.Repeat([]string{keyAll}, maxPerConversation-spentByTask)...)
+			inAll = append(inAll, slices.Repeat([]string{keyAll}, maxPerConversation-requestsPerTask)...)
 		}
 	}
-	for _, ahead := range before.Ahead {
+	for _, ahead := range before.PendingCalls {
 		of := call
 		of.Name, of.Args, of.Touches = ahead.Name, ahead.Args, ahead.Touches
-		if t := of.Touch(); spends(t) && g.describeOutward(of, t) == "" {
+		if t := of.Touch(); spendsRequests(t) && g.describeOutward(of, t) == "" {
 			keys := spendingOf(of, t, inTurn)
 			inTurn, inAll = append(inTurn, keys...), append(inAll, keys...)
 		}
@@ -87,18 +87,18 @@ func (g *Guard) spent(call tools.Call) (inTurn, inAll []string) {
 }
 
 // spendingOf returns the keys under which a call that runs without asking is counted against the limits: for a
-// fetch, those of its address; for a task, keyAll spentByTask times.
+// fetch, those of its address; for a task, keyAll requestsPerTask times.
 func spendingOf(call tools.Call, t tools.Touch, inTurn []string) []string {
 	of, fetches := t.Subject.(tools.URL)
 	if !fetches {
-		return slices.Repeat([]string{keyAll}, spentByTask)
+		return slices.Repeat([]string{keyAll}, requestsPerTask)
 	}
 	address := string(of)
 	var at tools.Sighting
 	if call.Seen != nil {
 		at = call.Seen(address)
 	}
-	once := keyOf(keyAsked, address)
+	once := spendingKey(keyAsked, address)
 	if at.AskedInThisTurn && !slices.Contains(inTurn, once) && count(inTurn, keyAsked) < maxAskedAddresses {
 		return []string{keyAsked, once}
 	}
@@ -106,16 +106,16 @@ func spendingOf(call tools.Call, t tools.Touch, inTurn []string) []string {
 	if u, err := target.Parse(address); err == nil {
 		host = strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	}
-	keys := []string{keyAll, keyOf("host", host)}
+	keys := []string{keyAll, spendingKey("host", host)}
 	if at.Source != "" {
-		keys = append(keys, keyOf("in", at.Source))
+		keys = append(keys, spendingKey("in", at.Source))
 	}
 	return keys
 }
 
-// exceeded says which limit is exceeded by the keys that were spent in a turn and in the whole conversation; "" if
+// exceededLimit says which limit is exceeded by the keys that were spent in a turn and in the whole conversation; "" if
 // none.
-func exceeded(turn, all []string) string {
+func exceededLimit(turn, all []string) string {
 	for _, key := range slices.Compact(slices.Sorted(slices.Values(all))) {
 		switch n := count(all, key); {
 		case strings.HasPrefix(key, "host:") && n > maxPerHost:

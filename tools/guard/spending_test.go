@@ -9,7 +9,7 @@ import (
 	"parley/tools"
 )
 
-// A conversation makes requests one after the other, as an agent does, and notes what they spend.
+// A conversation makes requests one after the other, as an agent does, and records what they spend.
 type conversation struct {
 	t         *testing.T
 	g         *Guard
@@ -17,15 +17,15 @@ type conversation struct {
 	seen      func(address string) tools.Sighting
 }
 
-// fetch decides about a request. Only one that is not asked about spends anything.
+// fetch decides about a request. Only a request without asking spends anything.
 func (c *conversation) fetch(address string, ahead ...tools.Call) tools.Verdict {
-	return c.decide(call("web_fetch", "url", address), ahead...)
+	return c.decide(newCall("web_fetch", "url", address), ahead...)
 }
 
 func (c *conversation) decide(one tools.Call, ahead ...tools.Call) tools.Verdict {
 	one.Untrusted = true
 	one.Seen = c.seen
-	one.Spent = func() tools.Spending { return tools.Spending{Turn: c.turn, All: c.all, Ahead: ahead} }
+	one.Spent = func() tools.Spending { return tools.Spending{Turn: c.turn, All: c.all, PendingCalls: ahead} }
 	v := c.g.Decide(c.t.Context(), one)
 	c.turn, c.all = append(c.turn, v.Spends...), append(c.all, v.Spends...)
 	return v
@@ -40,22 +40,22 @@ func newConversation(t *testing.T, seen func(string) tools.Sighting) *conversati
 	return &conversation{t: t, g: g, seen: seen}
 }
 
-// onPage is a page with links to hosts of their own, and to one host.
-func onPage(page string) func(string) tools.Sighting {
+// linksOnPage returns a page with links to many hosts, and to one host.
+func linksOnPage(page string) func(string) tools.Sighting {
 	return func(string) tools.Sighting { return tools.Sighting{Found: true, Source: page} }
 }
 
-// Which links of a page are fetched spells what the page's writer wants to know.
+// The choice of links that are fetched could spell what the page's author wants to know.
 func TestAPageOf300Links(t *testing.T) {
 	for what, address := range map[string]string{"of one host": "https://evil.org/%d", "of a host each": "https://h%d.evil.org/"} {
-		c := newConversation(t, onPage("c1"))
+		c := newConversation(t, linksOnPage("c1"))
 		unasked := 0
 		for i := range 300 {
 			if v := c.fetch(fmt.Sprintf(address, i)); v.Decision == "" {
 				unasked++
 			}
 			if i%5 == 4 {
-				c.turn = nil // the next turn does not begin anew
+				c.turn = nil // the next turn continues counting
 			}
 		}
 		if unasked != maxPerHost {
@@ -64,7 +64,7 @@ func TestAPageOf300Links(t *testing.T) {
 	}
 }
 
-// A page leads to the next, each with its own links on a host of its own.
+// Each page leads to the next, and has its own links on a host of its own.
 func TestAChainOfPages(t *testing.T) {
 	at := 0
 	c := newConversation(t, func(string) tools.Sighting { return tools.Sighting{Found: true, Source: fmt.Sprint("c", at)} })
@@ -89,7 +89,7 @@ func TestAChainOfPages(t *testing.T) {
 	}
 }
 
-// The same address again is a word as well, and so is the same with another port or another case.
+// Fetching the same address again carries information too, and so does the same address with another port or case.
 func TestTheSameAddressAgain(t *testing.T) {
 	c := newConversation(t, func(address string) tools.Sighting { return tools.Sighting{Found: true, Source: address} })
 	for i, address := range []string{"https://evil.org/", "https://evil.org/", "https://EVIL.org:8443/", "http://evil.org./"} {
@@ -105,8 +105,8 @@ func TestTheSameAddressAgain(t *testing.T) {
 	}
 }
 
-// What a person writes in the turn is fetched, however much was spent: each address once.
-func TestWhatThePersonAsksForIsFree(t *testing.T) {
+// An address that a person writes in the turn is fetched, however much was spent: each address once.
+func TestAddressesFromThePersonAreFree(t *testing.T) {
 	asked := true
 	c := newConversation(t, func(string) tools.Sighting { return tools.Sighting{Found: true, AskedInThisTurn: asked} })
 	c.all = slices.Repeat([]string{keyAll}, maxPerConversation)
@@ -128,34 +128,34 @@ func TestWhatThePersonAsksForIsFree(t *testing.T) {
 	}
 }
 
-// Calls of one answer run side by side: none of them knows of the others by what was noted.
+// Calls of one answer run in parallel: none of them sees what the others have recorded.
 func TestRequestsOfOneAnswer(t *testing.T) {
 	var ahead []tools.Call
 	unasked := 0
 	for i := range 10 {
-		c := newConversation(t, onPage("c1"))
+		c := newConversation(t, linksOnPage("c1"))
 		address := fmt.Sprintf("https://h%d.org/", i)
 		if v := c.fetch(address, ahead...); v.Decision == "" {
 			unasked++
 		}
-		ahead = append(ahead, call("web_fetch", "url", address))
+		ahead = append(ahead, newCall("web_fetch", "url", address))
 	}
 	if unasked != maxPerHost {
 		t.Errorf("%d ran unasked, want %d", unasked, maxPerHost)
 	}
 }
 
-// A sub-agent is one more that fetches: what it may is charged when it gets its task.
+// A sub-agent may fetch pages, too: its requests are charged when it gets its task.
 func TestTasksOfAConversation(t *testing.T) {
 	c := newConversation(t, func(address string) tools.Sighting { return tools.Sighting{Found: true, Source: address} })
 	handed := 0
 	for range 10 {
 		c.turn = nil
-		if c.decide(call("task", "prompt", "read on")).Decision == "" {
+		if c.decide(newCall("task", "prompt", "read on")).Decision == "" {
 			handed++
 		}
 	}
-	if handed != maxPerConversation/spentByTask {
+	if handed != maxPerConversation/requestsPerTask {
 		t.Errorf("%d tasks were handed out unasked", handed)
 	}
 	if v := c.fetch("https://h.org"); v.Decision != tools.Ask {
@@ -165,17 +165,17 @@ func TestTasksOfAConversation(t *testing.T) {
 	sub.all = []string{tools.UntrustedTask}
 	for i := range 10 {
 		want := tools.Decision("")
-		if i >= spentByTask {
+		if i >= requestsPerTask {
 			want = tools.Ask
 		}
 		if v := sub.fetch(fmt.Sprintf("https://h%d.org", i)); v.Decision != want {
 			t.Errorf("request %d of the sub-agent is %+v", i, v)
 		}
 	}
-	offline := newConversation(t, onPage("c1"))
-	offline.g.cfg.Fetches = func(tools.Call) bool { return false }
+	offline := newConversation(t, linksOnPage("c1"))
+	offline.g.cfg.SubAgentMayFetch = func(tools.Call) bool { return false }
 	for range 20 {
-		if v := offline.decide(call("sessions_spawn", "prompt", "x")); v.Decision != "" || v.Spends != nil {
+		if v := offline.decide(newCall("sessions_spawn", "prompt", "x")); v.Decision != "" || v.Spends != nil {
 			t.Errorf("a sub-agent without the network is %+v", v)
 		}
 	}

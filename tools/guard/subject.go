@@ -12,24 +12,24 @@ import (
 
 // A subject is what a call acts on, in the form in which the rules see it.
 type subject struct {
-	texts  []part
-	url    bool     // texts is the address of a page
-	denied string   // why the call is denied, whatever the rules say; "" otherwise
-	opaque string   // why not everything that it does can be seen; "" if everything can
-	maybe  []string // commands that it might run
+	parts         []part
+	isURL         bool     // texts is the address of a page
+	deniedReason  string   // why the call is denied, whatever the rules say; "" if it isn't
+	opaqueReason  string   // why some of its effects can't be seen; "" if all can
+	maybeCommands []string // commands that it might run
 }
 
 // A part is one thing that a call acts on: a command, an address, a path.
 type part struct {
 	text string
-	// also are other forms of the text; a rule that matches one of them may deny the call.
-	also   []string
-	writes bool
+	// otherForms are other forms of the text; a rule that matches one of them may deny the call.
+	otherForms []string
+	writes     bool
 }
 
 // anyText reports whether holds returns true for one of the texts, in any of its forms.
 func (s subject) anyText(holds func(string) bool) bool {
-	return slices.ContainsFunc(s.texts, func(p part) bool { return holds(p.text) || slices.ContainsFunc(p.also, holds) })
+	return slices.ContainsFunc(s.parts, func(p part) bool { return holds(p.text) || slices.ContainsFunc(p.otherForms, holds) })
 }
 
 // subjectOf returns what a call acts on, in the form in which the rules see it.
@@ -40,15 +40,15 @@ func (g *Guard) subjectOf(call tools.Call, of tools.Subject) subject {
 	case tools.URL:
 		return subjectOfURL(string(of))
 	case tools.Chat:
-		return subject{texts: g.addressedParts(of)}
+		return subject{parts: g.addressedParts(of)}
 	case tools.Paths:
 		var s subject
 		for _, p := range of {
-			s.texts = append(s.texts, part{text: g.workspaceName(call, p)})
+			s.parts = append(s.parts, part{text: g.workspaceName(call, p)})
 		}
 		return s
 	}
-	return subject{texts: []part{{text: string(call.Args)}}}
+	return subject{parts: []part{{text: string(call.Args)}}}
 }
 
 // lineOf reads the commands of a subject that is a ShellLine or a Command. For any other subject it returns an
@@ -67,9 +67,9 @@ func lineOf(of tools.Subject) shellline.Line {
 
 // subjectOfLine returns what a shell line acts on: its commands.
 func subjectOfLine(line shellline.Line) subject {
-	s := subject{denied: line.Denied, opaque: line.Opaque, maybe: line.Maybe}
+	s := subject{deniedReason: line.Denied, opaqueReason: line.Opaque, maybeCommands: line.MaybeCommands}
 	for _, c := range line.Commands {
-		s.texts = append(s.texts, part{c.Text, c.Also, c.Writes})
+		s.parts = append(s.parts, part{c.Text, c.OtherTexts, c.Writes})
 	}
 	return s
 }
@@ -92,7 +92,7 @@ func (g *Guard) addressedParts(to tools.Chat) []part {
 	if g.cfg.Addresses != nil {
 		var all []part
 		for _, address := range g.cfg.Addresses(to.Channel, to.Chat) {
-			all = append(all, part{text: address, also: []string{named}})
+			all = append(all, part{text: address, otherForms: []string{named}})
 		}
 		if len(all) > 0 {
 			return all
@@ -106,7 +106,7 @@ func (g *Guard) addressedParts(to tools.Chat) []part {
 func subjectOfURL(raw string) subject {
 	u, err := target.Parse(raw)
 	if err != nil {
-		return subject{denied: err.Error()}
+		return subject{deniedReason: err.Error()}
 	}
 	host := u.Host
 	if port := u.Port(); u.Scheme == "http" && port == "80" || u.Scheme == "https" && port == "443" {
@@ -121,7 +121,7 @@ func subjectOfURL(raw string) subject {
 	if u.RawQuery != "" || u.ForceQuery {
 		text += "?" + u.RawQuery
 	}
-	return subject{texts: []part{{text: text}}, url: true}
+	return subject{parts: []part{{text: text}}, isURL: true}
 }
 
 // normalizePattern returns the pattern of a rule about URLs with the host in the form that subjectOfURL uses, if

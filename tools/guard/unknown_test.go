@@ -7,18 +7,18 @@ import (
 	"parley/tools"
 )
 
-// A tool that does not declare what it touches counts as one that reaches the outside and changes
-// files, and rules see its arguments.
-func TestAToolThatIsNotKnown(t *testing.T) {
-	g, err := New(Config{AskUntrusted: true, All: Policy{Deny: []string{`dice(*"sides":7*)`}}, Networked: func(tools.Call) bool { return false }})
+// A tool that does not declare what it touches counts as one that acts on the outside and changes files, and rules see
+// its arguments.
+func TestAnUndeclaredToolActsOutward(t *testing.T) {
+	g, err := New(Config{AskUntrusted: true, AllAgents: Policy{Deny: []string{`dice(*"sides":7*)`}}, ReachesNetwork: func(tools.Call) bool { return false }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	dice := call("dice", "say", "x")
+	dice := newCall("dice", "say", "x")
 	if got := g.Decide(t.Context(), dice); got.Decision != "" {
 		t.Errorf("with nothing untrusted it is %+v", got)
 	}
-	if got := g.Decide(t.Context(), calling(dice)); got.Decision != tools.Ask {
+	if got := g.Decide(t.Context(), untrustedCall(dice)); got.Decision != tools.Ask {
 		t.Errorf("after something untrusted it is %+v", got)
 	}
 	seven := dice
@@ -29,22 +29,22 @@ func TestAToolThatIsNotKnown(t *testing.T) {
 	if ReadsOnlyNamed(dice) {
 		t.Error("it is taken to read no other files than it names")
 	}
-	g, err = New(Config{AskUntrusted: true, Networked: func(tools.Call) bool { return false }, NetworkedReader: func(context.Context, tools.Call) (string, error) { return "the job j1", nil }})
+	g, err = New(Config{AskUntrusted: true, ReachesNetwork: func(tools.Call) bool { return false }, NetworkedReader: func(context.Context, tools.Call) (string, error) { return "the job j1", nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if what := g.describeNetworkedReader(t.Context(), calling(dice), dice.Touch()); what == "" {
+	if what := g.describeNetworkedReader(t.Context(), untrustedCall(dice), dice.Touch()); what == "" {
 		t.Error("what it writes is not asked about while a job reads the files")
 	}
 }
 
-// What a tool leaves out of a declaration counts as the worst as well.
+// If a tool declares only a part, the worst is assumed about the rest.
 func TestAHalfDeclaredTool(t *testing.T) {
-	g, err := New(Config{AskUntrusted: true, Networked: func(tools.Call) bool { return false }, NetworkedReader: func(context.Context, tools.Call) (string, error) { return "the job j1", nil }})
+	g, err := New(Config{AskUntrusted: true, ReachesNetwork: func(tools.Call) bool { return false }, NetworkedReader: func(context.Context, tools.Call) (string, error) { return "the job j1", nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := tools.Touch{Subject: tools.Paths{"x"}, Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Outward: tools.Inside{}}
+	whole := tools.Touch{Subject: tools.Paths{"x"}, Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Outward: tools.NothingOutward{}}
 	for what, leave := range map[string]func(*tools.Touch){
 		"nothing":                  func(*tools.Touch) {},
 		"what it does outside":     func(t *tools.Touch) { t.Outward = nil },
@@ -52,7 +52,7 @@ func TestAHalfDeclaredTool(t *testing.T) {
 	} {
 		touch := whole
 		leave(&touch)
-		dice := calling(tools.Call{Name: "dice", Args: []byte(`{}`), Touches: tools.TouchesAlways(touch)})
+		dice := untrustedCall(tools.Call{Name: "dice", Args: []byte(`{}`), Touches: tools.TouchesAlways(touch)})
 		want := tools.Ask
 		if what == "nothing" {
 			want = ""

@@ -10,7 +10,7 @@ import (
 	"parley/tools"
 )
 
-// All texts of a call are looked at, in whatever order its arguments come.
+// All texts of a call are checked, whatever the order of its arguments.
 func TestTextsOfACall(t *testing.T) {
 	args := map[string]any{"path": "notes.md", "more": []any{"a", map[string]any{"x": "b"}}, "n": 1.0}
 	for i := range 5000 {
@@ -51,7 +51,7 @@ func TestWordsOfALine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		words, folders, err := FileWords(declared(tools.Call{Name: "exec_shell", Args: raw}))
+		words, folders, err := FileWords(withDeclaration(tools.Call{Name: "exec_shell", Args: raw}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,15 +72,14 @@ func TestTooManyWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := FileWords(declared(tools.Call{Name: "message", Args: raw})); err == nil {
+	if _, _, err := FileWords(withDeclaration(tools.Call{Name: "message", Args: raw})); err == nil {
 		t.Error("a text of too many words is looked through")
 	}
 }
 
-// The words of a text are not folders: there are too many of them, and nothing is meant
-// from there.
+// The words of a text are not folders: there are too many of them, and no name is relative to them.
 func TestFoldersOfATextAreItsArguments(t *testing.T) {
-	_, folders, err := FileWords(call("git_commit", "message", "mend docs and src", "path", "repo"))
+	_, folders, err := FileWords(newCall("git_commit", "message", "mend docs and src", "path", "repo"))
 	if slices.Sort(folders); err != nil || !slices.Equal(folders, []string{"mend docs and src", "repo"}) {
 		t.Errorf("folders are %q, %v", folders, err)
 	}

@@ -7,9 +7,9 @@ import (
 	"parley/tools"
 )
 
-// What runs another command is looked through, or a person is asked.
+// A command that runs another command is looked through, or a person is asked.
 func TestADeniedCommandBehindOthers(t *testing.T) {
-	g, err := New(Config{All: Policy{Deny: []string{"exec_shell(id *)", "spawn(id *)"}}})
+	g, err := New(Config{AllAgents: Policy{Deny: []string{"exec_shell(id *)", "spawn(id *)"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestADeniedCommandBehindOthers(t *testing.T) {
 		"sort --compress-program=id -S 1 f", "split --filter=id f", "rsync -e id a b:", "rsync --rsh=id a b:", "scp -S id a b:", "ssh -o ProxyCommand=id x", "rg --pre id x", "go test -exec id ./...", "go vet -vettool=id ./...", "make SHELL=id", "make --eval='$(shell id)'", "gcc -wrapper id x.c", "nc -e id h 1", "ncat --exec id h 1", "socat - EXEC:id", "tmux new id", "zip -T -TT id x y",
 		"unbuffer id", "xvfb-run -a id", "rlwrap -a x id", "tini -- id", "firejail --quiet id -u", "bwrap --ro-bind / / id", "systemd-run id", "runuser -u x -- id", "sg x 'id -u'", "somewrapper --then 'id -u'", "somewrapper --then='id -u'", "somewrapper /usr/bin/id", "somewrapper -x -y id", "perf stat id", "valgrind id", "numactl -N 0 id", "taskset -c 0 id", "taskset 1 id", "chrt -i 0 id", "chrt 5 id", "uclampset -m 1 id", "hyperfine 'id -u'", "npx id", "ssh h id", "coreutils --coreutils-prog=id", "parallel id", "script -c id x", "watch id", "entr id", "expect -c 'spawn id'", "csh -c id", "awk 'BEGIN{system(\"id\")}'",
 	} {
-		if got := g.Decide(t.Context(), sh(line)); got.Decision != tools.Deny && got.Decision != tools.Ask {
+		if got := g.Decide(t.Context(), shellCall(line)); got.Decision != tools.Deny && got.Decision != tools.Ask {
 			t.Errorf("%q runs unasked", line)
 		}
 	}
@@ -38,25 +38,25 @@ func TestADeniedCommandBehindOthers(t *testing.T) {
 		"go test ./...", "make id", "PAGER=cat git log", "FOO=bar ls", "for i in 1 2; do echo $i; done", "echo $((1+2))", "i=1; echo $((i+1))", "test -n \"$X\"", "[[ $X == y ]]", "printf '%s\\n' id", "read x", "export FOO=id", "python3 run.py", "npm run build", "cargo test", "pytest -k ids",
 		"timeout 5 ls", "env A=b ls", "find . -name id", "curl -sS https://example.com/id", "awk '{print $1}' id", "apt-get install id", "head -c 3 id", "ffmpeg -i id.mp4 x.webm",
 	} {
-		if got := g.Decide(t.Context(), sh(line)); got.Decision != "" {
+		if got := g.Decide(t.Context(), shellCall(line)); got.Decision != "" {
 			t.Errorf("%q is %+v", line, got)
 		}
 	}
-	if got := g.Decide(t.Context(), spawning("spawn", "setpriv", "--clear-groups", "id", "-u")); got.Decision != tools.Deny {
+	if got := g.Decide(t.Context(), spawnCall("spawn", "setpriv", "--clear-groups", "id", "-u")); got.Decision != tools.Deny {
 		t.Errorf("spawn of setpriv is %+v", got)
 	}
 }
 
-// spawning is a call of spawn.
-func spawning(tool, command string, args ...string) tools.Call {
-	c := call(tool)
+// spawnCall returns a call of spawn.
+func spawnCall(tool, command string, args ...string) tools.Call {
+	c := newCall(tool)
 	c.Args = []byte(`{"command":"` + command + `","args":["` + strings.Join(args, `","`) + `"]}`)
 	return c
 }
 
-// An allow rule without a > matches nothing that writes a file, also where an option says so.
+// An allow rule without a > matches no command that writes a file, even if it does so by an option.
 func TestAllowedCommandsThatWriteByAnOption(t *testing.T) {
-	g, err := New(Config{All: Policy{
+	g, err := New(Config{AllAgents: Policy{
 		Allow: []string{"exec_shell(sort *)", "exec_shell(sed *)", "exec_shell(find *)", "exec_shell(curl *)", "exec_shell(uniq *)", "exec_shell(git *)", "exec_shell(awk *)", "exec_shell(tree *)", "exec_shell(shuf * > out.txt)", "exec_shell(xxd *)"},
 		Deny:  []string{"exec_shell(sort -o secret *)"},
 	}})
@@ -70,7 +70,7 @@ func TestAllowedCommandsThatWriteByAnOption(t *testing.T) {
 		"find . -name x": "", "find . -fprint y": tools.Ask, "find . -delete": tools.Ask, "curl https://a.org": "", "curl -o y https://a.org": tools.Ask, "curl -sLo y https://a.org": tools.Ask, "curl -O https://a.org/x": tools.Ask, "curl -so - https://a.org": "",
 		"git log": "", "git log --output=y": tools.Ask, "git diff --output y": tools.Ask, "awk '{print $1}' x": "", "awk '{print > \"y\"}' x": tools.Ask,
 	} {
-		if got := g.Decide(t.Context(), sh(line)); got.Decision != want {
+		if got := g.Decide(t.Context(), shellCall(line)); got.Decision != want {
 			t.Errorf("%q is %+v, want %q", line, got, want)
 		}
 	}

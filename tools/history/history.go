@@ -100,14 +100,14 @@ func (r reader) read(ctx context.Context, call tools.Call, a args) (any, error) 
 		a.Limit = defaultLimit
 	}
 	answer, err := r.readChat(ctx, Question{
-		Session: call.Session, From: call.At, Person: call.Person,
+		Session: call.Session, From: call.Address, Person: call.Person,
 		Channel: strings.TrimSpace(a.Channel), Chat: strings.TrimSpace(a.Chat), Since: from, Limit: a.Limit,
 	})
 	if err != nil {
 		return nil, err
 	}
 	trim(&answer)
-	return tools.Untrusted{Value: tools.Fleeting{Value: answer, Kept: storedAnswer{answer.Chat, len(answer.Messages), notKept}}}, nil
+	return tools.Untrusted{Value: tools.Fleeting{Value: answer, StoredValue: storedAnswer{answer.Chat, len(answer.Messages), notKept}}}, nil
 }
 
 // trim leaves out the oldest messages if an answer exceeds maxBytes, and cuts long texts.

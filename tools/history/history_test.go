@@ -19,7 +19,7 @@ func run(t *testing.T, answer history.Answer, arguments string) (tools.Result, h
 		asked = q
 		return answer, nil
 	})
-	result, err := tool.Run(t.Context(), tools.Call{Name: "chat_history", Args: json.RawMessage(arguments), Person: "slack:U1", At: "slack:C1/1.2", Session: "main:slack:C1:1.2"})
+	result, err := tool.Run(t.Context(), tools.Call{Name: "chat_history", Args: json.RawMessage(arguments), Person: "slack:U1", Address: "slack:C1/1.2", Session: "main:slack:C1:1.2"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func run(t *testing.T, answer history.Answer, arguments string) (tools.Result, h
 
 func TestWhatIsReadIsUntrustedAndNotKept(t *testing.T) {
 	result, asked := run(t, history.Answer{Chat: "slack:C2", Messages: []history.Message{{Text: "xyzzy"}}}, `{"chat":" #c2 ","limit":7}`)
-	if !result.Untrusted || !strings.Contains(string(result.Content), "xyzzy") || strings.Contains(string(result.Kept), "xyzzy") || !strings.Contains(string(result.Kept), "slack:C2") {
+	if !result.Untrusted || !strings.Contains(string(result.Content), "xyzzy") || strings.Contains(string(result.StoredContent), "xyzzy") || !strings.Contains(string(result.StoredContent), "slack:C2") {
 		t.Errorf("the result is %+v", result)
 	}
 	if asked.Person != "slack:U1" || asked.From != "slack:C1/1.2" || asked.Chat != "#c2" || asked.Limit != 7 || !asked.Since.IsZero() {

@@ -31,7 +31,7 @@ func New(show func(ctx context.Context, call tools.Call, path string) (Picture, 
 	return []tools.Tool{tools.New(tools.Spec{
 		Name: "image", Effect: tools.Pure, Permission: tools.FileRead, Timeout: 10 * time.Second, MaxTimeout: 60 * time.Second,
 		Touches: tools.Touches(func(a args) tools.Touch {
-			return tools.Touch{Subject: tools.Paths{a.Path}, Reads: tools.Paths{a.Path}, Writes: tools.NoFiles{}, Outward: tools.Inside{}}
+			return tools.Touch{Subject: tools.Paths{a.Path}, Reads: tools.Paths{a.Path}, Writes: tools.NoFiles{}, Outward: tools.NothingOutward{}}
 		}),
 		Description: "Look at a picture of the workspace: you are shown it behind the result. Large ones are made smaller first.",
 	}, func(ctx context.Context, call tools.Call, a args) (any, error) {

@@ -55,7 +55,7 @@ func New(d Backend) []tools.Tool {
 		}),
 		tools.New(tools.Spec{
 			Name: "job_output", Effect: tools.Pure, Permission: tools.Shell,
-			Touches:     tools.TouchesAlways(tools.Touch{Reads: tools.AnyFiles{}, Writes: tools.NoFiles{}, Outward: tools.Inside{}}), // a job prints what it reads
+			Touches:     tools.TouchesAlways(tools.Touch{Reads: tools.AnyFiles{}, Writes: tools.NoFiles{}, Outward: tools.NothingOutward{}}), // a job prints what it reads
 			Description: "Show the end of what a job has printed so far, standard output and error together. Its output_file has all of it from the beginning, as far as that is kept: read_file and grep show that.",
 		}, func(ctx context.Context, call tools.Call, args jobArgs) (any, error) {
 			status, text, err := d.Find(ctx, call.Session, args.Job)

@@ -19,12 +19,12 @@ import (
 // newest version.
 const olderProtocol = "2025-11-25"
 
-// A transport carries messages to an MCP server: over the pipes of a program, or in HTTP requests to a service.
+// A transport carries messages to an MCP server: over a program's pipes, or in HTTP requests to a service.
 type transport interface {
 	mcp.Transport
 	// done returns a channel that is closed once the transport has ended.
 	done() <-chan struct{}
-	// failureReason says why the transport has ended, or what went wrong last; "" if nothing is known.
+	// failureReason says why the transport has ended, or which error was the last; "" if nothing is known.
 	failureReason() string
 	// wantsSignIn reports whether the server wants somebody to sign in.
 	wantsSignIn() bool
@@ -37,23 +37,23 @@ type transport interface {
 // A connection is a connection to one server, for one session or for all.
 type connection struct {
 	transport
-	session  *mcp.ClientSession
-	tools    []pins.Tool // as the server listed them when it was last asked over this connection
-	unusable leftOut     // the tools that could not be used when the connection was made
-	toolsMu  sync.Mutex  // guards tools
-	stale    atomic.Bool // the server has said that its tools changed
-	served   atomic.Bool // the server has answered a call over it
-	cancel   context.CancelFunc
+	session      *mcp.ClientSession
+	tools        []pins.Tool      // as the server listed them when it was last asked over this connection
+	unusable     unusableByReason // the tools that could not be used when the connection was made
+	toolsMu      sync.Mutex       // guards tools
+	toolsChanged atomic.Bool      // the server has reported that its tools changed
+	hasAnswered  atomic.Bool      // the server has answered a call over this connection
+	cancel       context.CancelFunc
 
-	progress sync.Map // functions that report a call's progress, by the call's token
+	progress sync.Map // functions that receive a call's progress, by the call's token
 	tokens   atomic.Int64
 
-	one *server
+	server *server
 	// The pool guards these.
-	calls  int       // how many calls use the connection now
-	since  time.Time // when the last call ended
-	idle   *time.Timer
-	ending bool
+	calls     int       // how many calls use the connection now
+	idleSince time.Time // when the last call ended
+	idle      *time.Timer
+	ending    bool
 }
 
 // connect connects to an MCP server and lists its tools. If the server does not answer the first message, connect
@@ -65,13 +65,13 @@ func (s *Servers) connect(ctx context.Context, one *server, place sandbox.Place,
 		return s.connectOnce(ctx, one, place, held, olderProtocol, limit)
 	}
 	c, err := s.connectOnce(ctx, one, place, held, "", limit)
-	if silent, ok := errors.AsType[*silentError](err); ok && ctx.Err() == nil {
+	if silent, ok := errors.AsType[*noAnswerError](err); ok && ctx.Err() == nil {
 		// Some servers do not answer a greeting of a version that they don't know.
 		if c, err = s.connectOnce(ctx, one, place, time.Time{}, olderProtocol, limit); err != nil {
 			return nil, silent
 		}
 		one.mu.Lock()
-		one.legacy = true
+		one.usesOldGreeting = true
 		one.mu.Unlock()
 	}
 	return c, err
@@ -81,13 +81,13 @@ func (s *Servers) connect(ctx context.Context, one *server, place sandbox.Place,
 func (s *server) greetsWithOlder() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.legacy
+	return s.usesOldGreeting
 }
 
-// A silentError says that a server hasn't answered in time.
-type silentError struct{ limit time.Duration }
+// A noAnswerError is returned if a server hasn't answered in time.
+type noAnswerError struct{ limit time.Duration }
 
-func (e *silentError) Error() string { return fmt.Sprintf("it did not answer within %s", e.limit) }
+func (e *noAnswerError) Error() string { return fmt.Sprintf("it did not answer within %s", e.limit) }
 
 // connectOnce connects to a server within limit, with the given protocol version, or with the newest if protocol is
 // "".
@@ -98,7 +98,7 @@ func (s *Servers) connectOnce(ctx context.Context, one *server, place sandbox.Pl
 	}
 	// The connection outlives the call that makes it.
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	c := &connection{transport: l, cancel: cancel, one: one}
+	c := &connection{transport: l, cancel: cancel, server: one}
 	expired := time.AfterFunc(limit, cancel)
 	unwatch := context.AfterFunc(ctx, cancel)
 	err = s.greet(own, one, c, protocol)
@@ -116,7 +116,7 @@ func (s *Servers) connectOnce(ctx context.Context, one *server, place sandbox.Pl
 	case wants:
 		return nil, &SignInNeededError{one.Name}
 	case silent:
-		return nil, &silentError{limit}
+		return nil, &noAnswerError{limit}
 	case late:
 		return nil, fmt.Errorf("it did not get ready within %s", limit)
 	}
@@ -140,7 +140,7 @@ func (s *Servers) greet(ctx context.Context, one *server, c *connection, protoco
 	options := &mcp.ClientOptions{
 		Capabilities: &mcp.ClientCapabilities{},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
-			c.stale.Store(true)
+			c.toolsChanged.Store(true)
 			one.requestLook()
 		},
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { c.reportProgress(r.Params) },
@@ -160,7 +160,7 @@ func (s *Servers) greet(ctx context.Context, one *server, c *connection, protoco
 
 // close ends a connection and waits until nothing is left of it.
 func (c *connection) close() {
-	if c.session != nil && c.one.Web() {
+	if c.session != nil && c.server.Web() {
 		left := make(chan struct{})
 		go func() {
 			_ = c.session.Close() // it doesn't matter whether the service is told
@@ -168,7 +168,7 @@ func (c *connection) close() {
 		}()
 		select {
 		case <-left:
-		case <-time.After(leaveTime):
+		case <-time.After(closeTimeout):
 		}
 	}
 	c.cancel()

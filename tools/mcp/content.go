@@ -169,10 +169,10 @@ func (r *reader) block(ctx context.Context, c mcp.Content) (block, error) {
 // saveImage writes a picture to a file, and shows it to the model.
 func (r *reader) saveImage(ctx context.Context, c *mcp.ImageContent) (block, error) {
 	b, err := r.saveFile(ctx, block{Type: "image", MIME: c.MIMEType}, c.Data)
-	if err != nil || b.Path == "" || r.cfg.Show == nil {
+	if err != nil || b.Path == "" || r.cfg.PreparePicture == nil {
 		return b, err
 	}
-	shown, err := r.cfg.Show(ctx, r.call, b.Path)
+	shown, err := r.cfg.PreparePicture(ctx, r.call, b.Path)
 	if known, ok := errors.AsType[*tools.Error](err); ok {
 		b.Note = known.Message
 		return b, nil
@@ -191,7 +191,7 @@ func (r *reader) saveFile(ctx context.Context, b block, content []byte) (block, 
 		return b, nil
 	}
 	name := fmt.Sprintf("%s-%d%s", r.call.ID, r.files, extension(b.MIME))
-	path, err := r.cfg.Keep(ctx, r.call, name, content)
+	path, err := r.cfg.SaveFile(ctx, r.call, name, content)
 	switch {
 	case ctx.Err() != nil:
 		return b, ctx.Err()

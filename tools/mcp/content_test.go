@@ -7,8 +7,8 @@ import (
 	"parley/tools/plainjson"
 )
 
-// What a server says twice, as text and as a structured form, a model reads once.
-func TestWhatIsRepeatedIsShownOnce(t *testing.T) {
+// A text that a server sends twice, as text and in a structured form, is shown to the model once.
+func TestRepeatedContentIsShownOnce(t *testing.T) {
 	texts := func(all ...string) (blocks []block) {
 		for _, text := range all {
 			blocks = append(blocks, block{Type: "text", Text: text})

@@ -12,8 +12,8 @@ import (
 	"parley/tools/mcp"
 )
 
-// A call that a service has begun, and whose answer something on the way lost, is not one that
-// was refused: the model is not told to make it again.
+// If a service has begun a call and its answer is lost on the way, the call doesn't count as refused: the model is not
+// told to make it again.
 func TestACallThatMayHaveBegunIsUnknown(t *testing.T) {
 	var status, effects atomic.Int32
 	inner := serveHTTP("on the network")
@@ -54,20 +54,20 @@ func TestACallThatMayHaveBegunIsUnknown(t *testing.T) {
 	for _, c := range cases {
 		servers = append(servers, mcp.Server{Name: c.name, URL: web.URL + "/mcp", Headers: map[string]string{"X-Key": "sesame"}})
 	}
-	s := newStage(t, nil, servers...)
+	s := newFixture(t, nil, servers...)
 	for _, c := range cases {
 		status.Store(c.status)
 		before := effects.Load()
-		s.fails("s1", c.name+"__echo", `{"text":"x"}`, c.code, c.word)
+		s.wantFailure("s1", c.name+"__echo", `{"text":"x"}`, c.code, c.word)
 		if n := effects.Load() - before; n != 1 {
 			t.Errorf("%s was called %d times", c.name, n)
 		}
 	}
 }
 
-// A service that does not accept a call, as its server may say with the status 400, still knows the
-// connection: it is used again, and the call is not made once more. A 400 without a word of the protocol may
-// stand for a service that was restarted: it is connected to anew.
+// A service that refuses a call with the status 400 still knows the connection: the connection is used again, and the
+// call is not repeated. A 400 without a JSON-RPC error may come from a service that was restarted: a new connection is
+// made.
 func TestABadRequestLosesNoConnection(t *testing.T) {
 	var refusal atomic.Value
 	refusal.Store("")
@@ -91,7 +91,7 @@ func TestABadRequestLosesNoConnection(t *testing.T) {
 		inner.ServeHTTP(w, r)
 	}))
 	t.Cleanup(web.Close)
-	s := newStage(t, nil, mcp.Server{Name: "web", URL: web.URL + "/mcp", Headers: map[string]string{"X-Key": "sesame"}})
+	s := newFixture(t, nil, mcp.Server{Name: "web", URL: web.URL + "/mcp", Headers: map[string]string{"X-Key": "sesame"}})
 	s.call("s1", "web__echo", `{"text":"x"}`)
 	if connections.Load() == 0 {
 		t.Fatal("the service was not connected to")
@@ -105,7 +105,7 @@ func TestABadRequestLosesNoConnection(t *testing.T) {
 	} {
 		before, called := connections.Load(), calls.Load()
 		refusal.Store(c.said)
-		s.fails("s1", "web__echo", `{"text":"x"}`, tools.ExecutionFailed, c.word)
+		s.wantFailure("s1", "web__echo", `{"text":"x"}`, tools.ExecutionFailed, c.word)
 		if n, made := connections.Load()-before, calls.Load()-called; n != c.anew || made != c.called {
 			t.Errorf("after %q it was connected to %d times more, want %d, and called %d times, want %d", c.said, n, c.anew, made, c.called)
 		}

@@ -23,29 +23,29 @@ const (
 	maxToolName    = 200
 )
 
-// A Listing is a server's answer when it was asked for its tools.
+// A Listing is a server's answer to the request for its tools.
 type Listing struct {
-	Tools []pins.Tool        // the tools that can be used
-	Left  map[string]LeftOut // the other tools, by the reason why they cannot be used
-	Took  time.Duration      // the time it took to connect and to list the tools
+	Tools    []pins.Tool              // the tools that can be used
+	Unusable map[string]UnusableTools // the other tools, by the reason why they can't be used
+	Took     time.Duration            // the time it took to connect and to list the tools
 }
 
-// LeftOut are the tools of a server that cannot be used for a particular reason.
-type LeftOut struct {
+// UnusableTools are the tools of a server that cannot be used for a particular reason.
+type UnusableTools struct {
 	Tools int      // how many there are
-	Names []string // the first maxLeftNames names
+	Names []string // the first maxUnusableNames names
 }
 
-// maxLeftNames limits how many names are kept of the tools that cannot be used for one reason.
-const maxLeftNames = 20
+// maxUnusableNames limits how many names are kept of the tools that cannot be used for one reason.
+const maxUnusableNames = 20
 
-// leftOut are all tools of a server that cannot be used, by reason.
-type leftOut map[string]LeftOut
+// unusableByReason are all tools of a server that cannot be used, by reason.
+type unusableByReason map[string]UnusableTools
 
 // add adds a tool. Its name is "" if it has none.
-func (l leftOut) add(why, name string) {
+func (l unusableByReason) add(why, name string) {
 	one := l[why]
-	if one.Tools++; name != "" && len(one.Names) < maxLeftNames {
+	if one.Tools++; name != "" && len(one.Names) < maxUnusableNames {
 		one.Names = append(one.Names, oneLine(tools.Clip(name, maxName)))
 	}
 	l[why] = one
@@ -53,9 +53,9 @@ func (l leftOut) add(why, name string) {
 
 // listTools asks a server for its tools: all pages, within limits. It leaves out tools that cannot
 // be used, and logs them.
-func (s *Servers) listTools(ctx context.Context, one *server, session *mcp.ClientSession) (all []pins.Tool, left leftOut, err error) {
+func (s *Servers) listTools(ctx context.Context, one *server, session *mcp.ClientSession) (all []pins.Tool, left unusableByReason, err error) {
 	known, cursors := map[string]bool{}, map[string]bool{}
-	left = leftOut{}
+	left = unusableByReason{}
 	params := &mcp.ListToolsParams{}
 	for page := 1; ; page++ {
 		got, err := session.ListTools(ctx, params)

@@ -12,8 +12,8 @@ import (
 	"parley/tools/sandbox"
 )
 
-// longestRetry is the longest wait before trying again to reach a server.
-const longestRetry = 5 * time.Minute
+// maxRetryWait is the longest wait before trying again to reach a server.
+const maxRetryWait = 5 * time.Minute
 
 // watchTools lists the tools of one server until ctx is done: at the start, repeatedly until that
 // has worked, and whenever the server has said that they changed. If a server says so very often,
@@ -27,7 +27,7 @@ func (s *Servers) watchTools(ctx context.Context, one *server) {
 			return
 		}
 		s.recordOutcome(ctx, one, err)
-		one.once.Do(func() { close(one.looked) })
+		one.once.Do(func() { close(one.firstListingDone) })
 		if err != nil {
 			if told != err.Error() {
 				told = err.Error()
@@ -36,7 +36,7 @@ func (s *Servers) watchTools(ctx context.Context, one *server) {
 			if !one.pause(ctx, wait) {
 				return
 			}
-			wait = min(2*wait, longestRetry)
+			wait = min(2*wait, maxRetryWait)
 			continue
 		}
 		wait, told = s.cfg.Limits.Backoff, ""
@@ -44,10 +44,10 @@ func (s *Servers) watchTools(ctx context.Context, one *server) {
 		case <-ctx.Done():
 			return
 		case <-one.changed:
-		case <-one.signed:
+		case <-one.signedIn:
 			continue
 		}
-		if !one.pause(ctx, s.cfg.Limits.Settle) {
+		if !one.pause(ctx, s.cfg.Limits.ListInterval) {
 			return
 		}
 		select { // the next listing includes changes announced in the meantime
@@ -57,12 +57,12 @@ func (s *Servers) watchTools(ctx context.Context, one *server) {
 	}
 }
 
-// recordOutcome records how the latest attempt to connect to a server ended. If the server now
-// wants somebody to sign in, and did not before, it reports that.
+// recordOutcome records how the latest attempt to connect to a server ended. It reports a server that now wants
+// somebody to sign in, and did not before.
 func (s *Servers) recordOutcome(ctx context.Context, one *server, err error) {
 	one.mu.Lock()
 	_, wanted := errors.AsType[*SignInNeededError](one.err)
-	one.tried, one.err = true, err
+	one.attempted, one.err = true, err
 	one.mu.Unlock()
 	if _, wants := errors.AsType[*SignInNeededError](err); wants && !wanted && s.cfg.SignInNeeded != nil {
 		s.cfg.SignInNeeded(ctx, one.Name)
@@ -77,7 +77,7 @@ func (s *server) pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
 		return false
-	case <-s.signed:
+	case <-s.signedIn:
 	case <-timer.C:
 	}
 	return true
@@ -115,7 +115,7 @@ func (s *Servers) check(ctx context.Context, one *server) (l Listing, err error)
 		return Listing{}, err
 	}
 	defer c.close()
-	l = Listing{Tools: c.tools, Left: c.unusable, Took: time.Since(began)}
+	l = Listing{Tools: c.tools, Unusable: c.unusable, Took: time.Since(began)}
 	return l, s.observe(ctx, one, c.tools)
 }
 
@@ -126,8 +126,8 @@ func (s *Servers) observe(ctx context.Context, one *server, listed []pins.Tool) 
 	if len(aside) > 0 {
 		s.cfg.Log.Warn("tools of an MCP server are new or have changed, and wait until an owner accepts them",
 			slog.String("server", one.Name), slog.Int("tools", len(aside)))
-		if s.cfg.Aside != nil {
-			s.cfg.Aside(ctx, one.Name, aside)
+		if s.cfg.ToolsSetAside != nil {
+			s.cfg.ToolsSetAside(ctx, one.Name, aside)
 		}
 	}
 	return err

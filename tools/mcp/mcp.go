@@ -58,21 +58,21 @@ type Config struct {
 	Sandbox sandbox.Sandbox
 	// Place returns where a call's programs run.
 	Place func(ctx context.Context, call tools.Call) (sandbox.Place, error)
-	// Changed is called when a server's program may have changed files of a call's session.
-	Changed func(call tools.Call)
-	// Keep writes a file into a session's workspace, and returns its path there.
-	Keep func(ctx context.Context, call tools.Call, name string, content []byte) (path string, err error)
-	// Show prepares a picture of a workspace so that it can be shown to a model. Its error is for
+	// FilesChanged is called when a server's program may have changed files of a call's session.
+	FilesChanged func(call tools.Call)
+	// SaveFile writes a file into a session's workspace, and returns its path there.
+	SaveFile func(ctx context.Context, call tools.Call, name string, content []byte) (path string, err error)
+	// PreparePicture prepares a picture of a workspace so that it can be shown to a model. Its error is for
 	// the model. If it is nil, no picture is shown.
-	Show func(ctx context.Context, call tools.Call, path string) (tools.Picture, error)
-	Pins *pins.Pins
+	PreparePicture func(ctx context.Context, call tools.Call, path string) (tools.Picture, error)
+	Pins           *pins.Pins
 	// SignIn stores the tokens of services that somebody has signed in to; nil if nobody can sign in to any.
 	SignIn *signin.Client
 	// SignInNeeded is called when a service wants an owner to sign in, and did not before.
 	SignInNeeded func(ctx context.Context, server string)
-	// Aside is called with the names of tools that are new or have changed, and that agents therefore don't get
+	// ToolsSetAside is called with the names of tools that are new or have changed, and that agents therefore don't get
 	// until an owner accepts them.
-	Aside func(ctx context.Context, server string, names []string)
+	ToolsSetAside func(ctx context.Context, server string, names []string)
 	// Shared says that other processes use the same store, so that tools may be accepted and set aside there, too.
 	Shared  bool
 	Version string // the version of this program, as servers are told
@@ -82,20 +82,20 @@ type Config struct {
 
 // Limits limits programs and connections. A zero field means its default.
 type Limits struct {
-	Programs int           // programs at once: 50
-	Services int           // connections to services at once: 1,000
-	Idle     time.Duration // how long a connection may be idle before it is closed: ten minutes
-	Connect  time.Duration // how long connecting may take: 20 s
-	Backoff  time.Duration // the wait after the first failure: a second; it doubles up to a minute for calls, and to five minutes for listings
-	Follow   time.Duration // how often to check what other processes have accepted, or signed in to: 15 s
-	Settle   time.Duration // the shortest time between two listings of the tools of a server that keeps saying that they changed: 10 s
+	Programs       int           // programs at once: 50
+	Services       int           // connections to services at once: 1,000
+	Idle           time.Duration // how long a connection may be idle before it is closed: ten minutes
+	Connect        time.Duration // how long connecting may take: 20 s
+	Backoff        time.Duration // the wait after the first failure: a second; it doubles up to a minute for calls, and to five minutes for listings
+	FollowInterval time.Duration // how often to check what other processes have accepted, or signed in to: 15 s
+	ListInterval   time.Duration // the shortest time between two listings of the tools of a server that keeps saying that they changed: 10 s
 }
 
 func (l Limits) withDefaults() Limits {
 	for _, d := range []struct {
 		v   *time.Duration
 		def time.Duration
-	}{{&l.Idle, 10 * time.Minute}, {&l.Connect, 20 * time.Second}, {&l.Backoff, time.Second}, {&l.Settle, 10 * time.Second}, {&l.Follow, 15 * time.Second}} {
+	}{{&l.Idle, 10 * time.Minute}, {&l.Connect, 20 * time.Second}, {&l.Backoff, time.Second}, {&l.ListInterval, 10 * time.Second}, {&l.FollowInterval, 15 * time.Second}} {
 		if *d.v <= 0 {
 			*d.v = d.def
 		}
@@ -116,18 +116,18 @@ type Servers struct {
 	pool    *pool
 }
 
-// A server is a configured server with what this process knows about it.
+// A server is a configured server with its current state.
 type server struct {
 	Server
-	looked  chan struct{} // closed once the first attempt to list its tools has ended
-	once    sync.Once
-	changed chan struct{} // holds a token when the server has said that its tools changed
-	signed  chan struct{} // holds a token when somebody has signed in
+	firstListingDone chan struct{} // closed when the first attempt to list its tools has ended
+	once             sync.Once
+	changed          chan struct{} // holds a token when the server has said that its tools changed
+	signedIn         chan struct{} // holds a token when somebody has signed in
 
-	mu     sync.Mutex
-	legacy bool  // it does not answer the newest greeting of the protocol
-	tried  bool  // a connection was attempted
-	err    error // of the last attempt
+	mu              sync.Mutex
+	usesOldGreeting bool  // it does not answer the newest greeting of the protocol
+	attempted       bool  // a connection was attempted
+	err             error // of the last attempt
 }
 
 // Await waits until the first attempt to list the tools of these servers has ended, or until ctx is done. Without
@@ -138,7 +138,7 @@ func (s *Servers) Await(ctx context.Context, names ...string) {
 			continue
 		}
 		select {
-		case <-one.looked:
+		case <-one.firstListingDone:
 		case <-ctx.Done():
 			return
 		}
@@ -150,11 +150,11 @@ func (s *Servers) Version() int64 { return s.cfg.Pins.Version() }
 
 // A State says whether a server can be reached, and which of its tools agents are offered.
 type State struct {
-	Name  string
-	Tools []pins.Tool // tools that agents are offered
-	Aside []pins.Tool // tools that wait for an owner to accept them
-	Up    bool        // the last attempt to reach it succeeded
-	Err   error       // why the last attempt failed; also nil before the first
+	Name       string
+	Tools      []pins.Tool // tools that agents are offered
+	Unaccepted []pins.Tool // tools that wait for an owner to accept them
+	Reachable  bool        // the last attempt to reach it succeeded
+	Err        error       // why the last attempt failed; also nil before the first
 }
 
 // States returns the states of all servers.
@@ -162,7 +162,7 @@ func (s *Servers) States() []State {
 	var all []State
 	for _, one := range s.servers {
 		up, err := one.lastOutcome()
-		all = append(all, State{Name: one.Name, Tools: s.cfg.Pins.OfferedTools(one.Name), Aside: s.cfg.Pins.SetAside(one.Name), Up: up, Err: err})
+		all = append(all, State{Name: one.Name, Tools: s.cfg.Pins.OfferedTools(one.Name), Unaccepted: s.cfg.Pins.SetAside(one.Name), Reachable: up, Err: err})
 	}
 	return all
 }
@@ -172,7 +172,7 @@ func (s *Servers) States() []State {
 func (s *server) lastOutcome() (up bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.tried && s.err == nil, s.err
+	return s.attempted && s.err == nil, s.err
 }
 
 // errClosing says that the process is shutting down.

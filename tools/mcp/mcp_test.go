@@ -30,7 +30,7 @@ import (
 	"parley/tools/testrace"
 )
 
-// The test binary is the tests, what the sandbox runs this program for, and servers.
+// The test binary runs the tests, the parts of this program that the sandbox needs, and test servers.
 func TestMain(m *testing.M) {
 	if code, asked := sandbox.Main(os.Args); asked {
 		os.Exit(code)
@@ -38,17 +38,17 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 {
 		switch os.Args[1] {
 		case "serve":
-			end(serve(os.Args[2]))
+			exitWith(serveExample(os.Args[2]))
 		case "hostile":
-			end(hostile(os.Args[2]))
+			exitWith(serveHostile(os.Args[2]))
 		case "conformance":
-			end(conform(os.Args[2]))
+			exitWith(conform(os.Args[2]))
 		}
 	}
 	os.Exit(testrace.Run(m.Run))
 }
 
-func end(err error) {
+func exitWith(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -56,8 +56,8 @@ func end(err error) {
 	os.Exit(0)
 }
 
-// A stage is what a test of servers works with.
-type stage struct {
+// A fixture has the servers of a test, and the folders of its sessions.
+type fixture struct {
 	*mcp.Servers
 	t       *testing.T
 	dir     string // workspaces, by session
@@ -66,8 +66,8 @@ type stage struct {
 	program string
 }
 
-// readable are the folders with the programs of servers.
-func readable(program string) []string {
+// programFolders returns the folders with the programs of servers.
+func programFolders(program string) []string {
 	dirs := []string{filepath.Dir(program)}
 	if dir := os.Getenv("PARLEY_TEST_MCP"); dir != "" {
 		dirs = append(dirs, dir)
@@ -75,16 +75,16 @@ func readable(program string) []string {
 	return dirs
 }
 
-// newStage makes servers over a real sandbox, and runs them.
-func newStage(t *testing.T, change func(*mcp.Config), servers ...mcp.Server) *stage {
+// newFixture makes servers over a real sandbox, and runs them.
+func newFixture(t *testing.T, change func(*mcp.Config), servers ...mcp.Server) *fixture {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{t: t, dir: t.TempDir(), program: cmp.Or(testrace.Program(), self)}
+	s := &fixture{t: t, dir: t.TempDir(), program: cmp.Or(testrace.Program(), self)}
 	box, err := sandbox.Open(t.Context(), sandbox.Config{
-		Mode: sandbox.Auto, MemoryMB: 512, Processes: 64, TmpMB: 64, Read: readable(s.program),
+		Mode: sandbox.Auto, MemoryMB: 512, Processes: 64, TmpMB: 64, Read: programFolders(s.program),
 		Supervisor: testrace.Program(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -96,18 +96,18 @@ func newStage(t *testing.T, change func(*mcp.Config), servers ...mcp.Server) *st
 		}
 	}
 	cfg := mcp.Config{
-		Servers: servers, Sandbox: box, Pins: pins.New(&memory{kept: map[[2]string]string{}}), Version: "test", Log: slog.New(slog.DiscardHandler),
+		Servers: servers, Sandbox: box, Pins: pins.New(&memory{notes: map[[2]string]string{}}), Version: "test", Log: slog.New(slog.DiscardHandler),
 		Place: func(_ context.Context, call tools.Call) (sandbox.Place, error) {
 			return sandbox.Place{Workspace: s.workspace(call.Session)}, nil
 		},
-		Changed: func(tools.Call) { s.changed.Add(1) },
-		Keep: func(_ context.Context, call tools.Call, name string, content []byte) (string, error) {
+		FilesChanged: func(tools.Call) { s.changed.Add(1) },
+		SaveFile: func(_ context.Context, call tools.Call, name string, content []byte) (string, error) {
 			return name, os.WriteFile(filepath.Join(s.workspace(call.Session), name), content, 0o600)
 		},
-		Show: func(_ context.Context, _ tools.Call, path string) (tools.Picture, error) {
+		PreparePicture: func(_ context.Context, _ tools.Call, path string) (tools.Picture, error) {
 			return tools.Picture{Path: path}, nil
 		},
-		Aside: func(_ context.Context, _ string, names []string) { s.aside.Store(&names) },
+		ToolsSetAside: func(_ context.Context, _ string, names []string) { s.aside.Store(&names) },
 	}
 	if change != nil {
 		change(&cfg)
@@ -125,7 +125,7 @@ func newStage(t *testing.T, change func(*mcp.Config), servers ...mcp.Server) *st
 	return s
 }
 
-func (s *stage) workspace(session string) string {
+func (s *fixture) workspace(session string) string {
 	dir := filepath.Join(s.dir, session)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		panic(err)
@@ -133,8 +133,8 @@ func (s *stage) workspace(session string) string {
 	return dir
 }
 
-// tool waits until there is a tool.
-func (s *stage) tool(name string) tools.Tool {
+// tool waits until a tool exists.
+func (s *fixture) tool(name string) tools.Tool {
 	s.t.Helper()
 	var found tools.Tool
 	server, _, _ := strings.Cut(name, "__")
@@ -149,25 +149,25 @@ func (s *stage) tool(name string) tools.Tool {
 	return found
 }
 
-func (s *stage) names(server string) (names []string) {
+func (s *fixture) names(server string) (names []string) {
 	for _, t := range s.Tools(server) {
 		names = append(names, t.Spec().Name)
 	}
 	return names
 }
 
-var calls atomic.Int64
+var callCount atomic.Int64
 
-// try calls a tool in a session.
-func (s *stage) try(ctx context.Context, session, name, args string) (tools.Result, error) {
+// tryCall calls a tool in a session.
+func (s *fixture) tryCall(ctx context.Context, session, name, args string) (tools.Result, error) {
 	s.t.Helper()
-	return s.tool(name).Run(ctx, tools.Call{ID: fmt.Sprint("c", calls.Add(1)), Name: name, Session: session, Args: json.RawMessage(args)})
+	return s.tool(name).Run(ctx, tools.Call{ID: fmt.Sprint("c", callCount.Add(1)), Name: name, Session: session, Args: json.RawMessage(args)})
 }
 
-// call calls a tool, which is to succeed, and gives the text of its result.
-func (s *stage) call(session, name, args string) string {
+// call calls a tool, which must succeed, and returns the text of its result.
+func (s *fixture) call(session, name, args string) string {
 	s.t.Helper()
-	r, err := s.try(s.t.Context(), session, name, args)
+	r, err := s.tryCall(s.t.Context(), session, name, args)
 	if err != nil {
 		s.t.Fatalf("%s: %v", name, err)
 	}
@@ -181,16 +181,16 @@ func (s *stage) call(session, name, args string) string {
 	return cmp.Or(got.Text, string(r.Content))
 }
 
-// fails calls a tool, which is to fail.
-func (s *stage) fails(session, name, args string, code tools.Code, words ...string) {
+// wantFailure calls a tool, which must fail.
+func (s *fixture) wantFailure(session, name, args string, code tools.Code, words ...string) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
 	defer cancel()
-	_, err := s.try(ctx, session, name, args)
-	s.failed(err, name, code, words...)
+	_, err := s.tryCall(ctx, session, name, args)
+	s.checkFailure(err, name, code, words...)
 }
 
-func (s *stage) failed(err error, name string, code tools.Code, words ...string) {
+func (s *fixture) checkFailure(err error, name string, code tools.Code, words ...string) {
 	s.t.Helper()
 	failed, ok := errors.AsType[*tools.Error](err)
 	if !ok || failed.Code != code {
@@ -213,8 +213,8 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// running lists the processes whose arguments hold a text.
-func running(text string) (pids []int) {
+// processesWith lists the processes whose arguments contain a text.
+func processesWith(text string) (pids []int) {
 	names, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, name := range names {
 		raw, err := os.ReadFile(name)
@@ -226,13 +226,13 @@ func running(text string) (pids []int) {
 	return pids
 }
 
-func example(more ...string) mcp.Server {
+func exampleServer(more ...string) mcp.Server {
 	return mcp.Server{Name: "example", Command: append([]string{"self", "serve", "first"}, more...), Env: []string{"GIVEN=token"}}
 }
 
 func TestAProgramsTools(t *testing.T) {
 	t.Setenv("HOST_SECRET", "hunter2")
-	s := newStage(t, nil, example())
+	s := newFixture(t, nil, exampleServer())
 	if got := s.call("s1", "example__echo", `{"text":"hello"}`); got != "hello" {
 		t.Errorf("echo gave %q", got)
 	}
@@ -242,7 +242,7 @@ func TestAProgramsTools(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(s.workspace("s1"), "written")); err != nil {
 		t.Errorf("it does not work in the session's workspace: %v", err)
 	}
-	// One program for each session, which stays.
+	// Each session has one program, which keeps running.
 	first, second := s.call("s1", "example__pid", `{}`), s.call("s2", "example__pid", `{}`)
 	if again := s.call("s1", "example__pid", `{}`); again != first {
 		t.Errorf("the session's program is %s, and was %s", again, first)
@@ -253,7 +253,7 @@ func TestAProgramsTools(t *testing.T) {
 	if got := s.call("s1", "example__sum", `{}`); got != `{"structured":{"sum":42}}` {
 		t.Errorf("structured content is %s", got)
 	}
-	s.fails("s1", "example__fail", `{}`, tools.ExecutionFailed, "on fire")
+	s.wantFailure("s1", "example__fail", `{}`, tools.ExecutionFailed, "on fire")
 	if s.changed.Load() == 0 {
 		t.Error("nobody was told that files may have changed")
 	}
@@ -263,12 +263,12 @@ func TestAProgramsTools(t *testing.T) {
 	}
 }
 
-// What a server asks in mid-call is answered with its defaults, where the operator has said
-// so, and declined where these do not suffice; else the server is told that it cannot ask.
+// A server's question during a call is answered with its defaults if the operator allows that, and declined if a
+// required default is missing. Otherwise the server is told that it cannot ask.
 func TestQuestionsOfAServer(t *testing.T) {
-	bold, shy := example(), example()
+	bold, shy := exampleServer(), exampleServer()
 	bold.Defaults, shy.Name = true, "shy"
-	s := newStage(t, nil, bold, shy)
+	s := newFixture(t, nil, bold, shy)
 	for form, want := range map[string]string{
 		`{"type":"object","required":["size"],"properties":{"size":{"type":"integer","default":3},"name":{"type":"string"}}}`:          `accept {"size":3}`,
 		`{"type":"object","required":["name"],"properties":{"size":{"type":"integer","default":3},"name":{"type":"string"}}}`:          `decline null`,
@@ -280,15 +280,15 @@ func TestQuestionsOfAServer(t *testing.T) {
 			t.Errorf("%s: it was answered with %s, want %s", form, got, want)
 		}
 	}
-	s.fails("s", "shy__ask", `{"type":"object","properties":{"size":{"type":"integer","default":3}}}`, tools.InvalidArgs, "elicitation")
+	s.wantFailure("s", "shy__ask", `{"type":"object","properties":{"size":{"type":"integer","default":3}}}`, tools.InvalidArgs, "elicitation")
 	if got := s.call("s", "example__echo", `{"text":"alive"}`); got != "alive" {
 		t.Errorf("afterwards it says %s", got)
 	}
 }
 
 func TestPiecesOfAResult(t *testing.T) {
-	s := newStage(t, nil, example())
-	r, err := s.try(t.Context(), "s", "example__pieces", `{}`)
+	s := newFixture(t, nil, exampleServer())
+	r, err := s.tryCall(t.Context(), "s", "example__pieces", `{}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +310,7 @@ func TestPiecesOfAResult(t *testing.T) {
 }
 
 func TestProgressAndCancelling(t *testing.T) {
-	s := newStage(t, nil, example())
+	s := newFixture(t, nil, exampleServer())
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	told := make(chan string, 10)
@@ -338,15 +338,15 @@ func TestProgressAndCancelling(t *testing.T) {
 	}
 }
 
-// A server that is killed in mid-call costs that call, and no other.
+// If a server is killed during a call, that call fails and no other.
 func TestAKilledServer(t *testing.T) {
 	mark := "mark-" + strconv.Itoa(os.Getpid()) + "-killed"
-	s := newStage(t, func(c *mcp.Config) { c.Limits.Backoff = time.Millisecond }, example(mark))
+	s := newFixture(t, func(c *mcp.Config) { c.Limits.Backoff = time.Millisecond }, exampleServer(mark))
 	s.call("other", "example__echo", `{"text":"x"}`)
 	other := s.call("other", "example__pid", `{}`)
-	s.fails("s", "example__die", `{}`, tools.OutcomeUnknown, "example", "killed on purpose", "Inspect")
+	s.wantFailure("s", "example__die", `{}`, tools.OutcomeUnknown, "example", "killed on purpose", "Inspect")
 	waitFor(t, "the next program", func() bool {
-		r, err := s.try(t.Context(), "s", "example__echo", `{"text":"back"}`)
+		r, err := s.tryCall(t.Context(), "s", "example__echo", `{"text":"back"}`)
 		return err == nil && strings.Contains(string(r.Content), "back")
 	})
 	if now := s.call("other", "example__pid", `{}`); now != other {
@@ -363,19 +363,19 @@ func TestAKilledServer(t *testing.T) {
 	if !waited(filepath.Join(s.workspace("kill"), "waiting")) {
 		t.Fatal("it does not begin")
 	}
-	for _, pid := range running(mark) {
+	for _, pid := range processesWith(mark) {
 		if link, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); err == nil && strings.Contains(workspaceOf(pid), filepath.Join(s.dir, "kill")) && link != "/" {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
-	s.failed(<-done, "killed from outside", tools.OutcomeUnknown, "Inspect")
+	s.checkFailure(<-done, "killed from outside", tools.OutcomeUnknown, "Inspect")
 	waitFor(t, "the next program", func() bool {
-		_, err := s.try(t.Context(), "kill", "example__echo", `{"text":"back"}`)
+		_, err := s.tryCall(t.Context(), "kill", "example__echo", `{"text":"back"}`)
 		return err == nil
 	})
 }
 
-// workspaceOf says which folder of this machine a process has as its workspace.
+// workspaceOf returns the folder of this machine that is a process's workspace.
 func workspaceOf(pid int) string {
 	raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
 	cwd, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
@@ -391,16 +391,15 @@ func workspaceOf(pid int) string {
 	return ""
 }
 
-// Case 36: a banner, a line that is too long and content of an unknown kind cost the call
-// at most.
+// Case 36: a banner, a line that is too long, and content of an unknown kind make at most their call fail.
 func TestNoiseCostsACallAtMost(t *testing.T) {
-	s := newStage(t, nil, mcp.Server{Name: "x", Command: []string{"self", "hostile", "rude"}})
+	s := newFixture(t, nil, mcp.Server{Name: "x", Command: []string{"self", "hostile", "rude"}})
 	if got := s.call("s", "x__noise", `{}`); got != "fine" {
 		t.Errorf("beside noise it says %q", got)
 	}
-	s.fails("s", "x__long", `{}`, tools.ExecutionFailed, "longer than 8 MB")
-	s.fails("s", "x__strange", `{}`, tools.ExecutionFailed, "cannot be read")
-	if _, err := s.try(t.Context(), "s", "x__nothing", `{}`); err != nil {
+	s.wantFailure("s", "x__long", `{}`, tools.ExecutionFailed, "longer than 8 MB")
+	s.wantFailure("s", "x__strange", `{}`, tools.ExecutionFailed, "cannot be read")
+	if _, err := s.tryCall(t.Context(), "s", "x__nothing", `{}`); err != nil {
 		t.Errorf("a result of nothing: %v", err)
 	}
 	if got := s.call("s", "x__ask", `{}`); got != "fine" {
@@ -411,18 +410,18 @@ func TestNoiseCostsACallAtMost(t *testing.T) {
 	}
 }
 
-// A server that says more than anybody reads costs a call at most, and neither memory nor, for
-// ever, a processor.
+// A server that floods its connection makes at most a call fail, and takes neither memory nor, for long, processor
+// time.
 func TestFloodsCostACallAtMost(t *testing.T) {
-	s := newStage(t, func(c *mcp.Config) { c.Limits.Backoff = time.Millisecond }, mcp.Server{Name: "x", Command: []string{"self", "hostile", "flood"}})
+	s := newFixture(t, func(c *mcp.Config) { c.Limits.Backoff = time.Millisecond }, mcp.Server{Name: "x", Command: []string{"self", "hostile", "flood"}})
 	s.call("s", "x__say", `{}`)
 	before := heapInUse()
 	for _, flood := range []string{"logs", "twice", "requests", "endless", "answers"} {
 		switch flood {
 		case "endless", "answers":
-			s.fails("s", "x__"+flood, `{}`, tools.OutcomeUnknown, "message after message")
-		case "requests": // it may end itself first, as nobody takes its questions
-			s.fails("s", "x__"+flood, `{}`, tools.OutcomeUnknown)
+			s.wantFailure("s", "x__"+flood, `{}`, tools.OutcomeUnknown, "message after message")
+		case "requests": // the server may end first, because nobody reads its questions
+			s.wantFailure("s", "x__"+flood, `{}`, tools.OutcomeUnknown)
 		default:
 			if got := s.call("s", "x__"+flood, `{}`); got != "fine" {
 				t.Errorf("%s: it says %q", flood, got)
@@ -434,7 +433,7 @@ func TestFloodsCostACallAtMost(t *testing.T) {
 		waitFor(t, "a server that answers", func() bool {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
-			_, err := s.try(ctx, "s", "x__say", `{}`)
+			_, err := s.tryCall(ctx, "s", "x__say", `{}`)
 			return err == nil
 		})
 	}
@@ -448,9 +447,9 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-func (s *stage) programs() []int {
+func (s *fixture) programs() []int {
 	var own []int
-	for _, pid := range running("hostile\x00rude") {
+	for _, pid := range processesWith("hostile\x00rude") {
 		if strings.Contains(workspaceOf(pid), filepath.Join(s.dir, "s")) {
 			own = append(own, pid)
 		}
@@ -458,14 +457,14 @@ func (s *stage) programs() []int {
 	return own
 }
 
-// Case 37: a server that is silent is given up in time and tried again later; one that
-// ends is told with its last words; nothing survives.
+// Case 37: a silent server is given up in time and tried again later; the last output of one that ends is in the error;
+// no process is left.
 func TestSilentServers(t *testing.T) {
 	mark := "mark-" + strconv.Itoa(os.Getpid()) + "-deaf"
 	later := func(c *mcp.Config) { c.Limits.Backoff = time.Minute }
-	silent := newStage(t, func(c *mcp.Config) { later(c); c.Limits.Connect = 300 * time.Millisecond },
+	silent := newFixture(t, func(c *mcp.Config) { later(c); c.Limits.Connect = 300 * time.Millisecond },
 		mcp.Server{Name: "deaf", Command: []string{"self", "hostile", "deaf", mark}})
-	s := newStage(t, later,
+	s := newFixture(t, later,
 		mcp.Server{Name: "dead", Command: []string{"sh", "-c", "echo cannot start >&2; exit 3"}},
 		mcp.Server{Name: "absent", Command: []string{"no-such-program"}})
 	errs := func(name string) string {
@@ -482,23 +481,23 @@ func TestSilentServers(t *testing.T) {
 			t.Errorf("of %s it is said %q", name, got)
 		}
 	}
-	waitFor(t, "no survivors", func() bool { return len(running(mark)) == 0 })
+	waitFor(t, "no survivors", func() bool { return len(processesWith(mark)) == 0 })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	silent.Await(ctx) // nothing is waited for any longer
+	silent.Await(ctx) // nothing is left to wait for
 	if ctx.Err() != nil {
 		t.Error("what has failed is waited for")
 	}
 }
 
-// A call that is not answered ends at its deadline, and the program that was silent with it.
+// A call without an answer ends at its deadline, and its silent program ends too.
 func TestASilentCall(t *testing.T) {
-	s := newStage(t, func(c *mcp.Config) { c.Limits.Backoff = time.Millisecond }, mcp.Server{Name: "x", Command: []string{"self", "hostile", "rude"}})
+	s := newFixture(t, func(c *mcp.Config) { c.Limits.Backoff = time.Millisecond }, mcp.Server{Name: "x", Command: []string{"self", "hostile", "rude"}})
 	s.call("s", "x__say", `{}`)
 	before := s.programs()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if _, err := s.try(ctx, "s", "x__silence", `{}`); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := s.tryCall(ctx, "s", "x__silence", `{}`); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("it ended with %v", err)
 	}
 	waitFor(t, "the silent program to end", func() bool {
@@ -510,14 +509,14 @@ func TestASilentCall(t *testing.T) {
 		return true
 	})
 	waitFor(t, "another program", func() bool {
-		_, err := s.try(t.Context(), "s", "x__say", `{}`)
+		_, err := s.tryCall(t.Context(), "s", "x__say", `{}`)
 		return err == nil
 	})
 }
 
-// Case 38: pages without end, names of all kinds, and news by the thousand.
-func TestListsWithoutMeasure(t *testing.T) {
-	s := newStage(t, nil,
+// Case 38: endless pages, names of all kinds, and thousands of messages that the tools changed.
+func TestEndlessLists(t *testing.T) {
+	s := newFixture(t, nil,
 		mcp.Server{Name: "pages", Command: []string{"self", "hostile", "pages"}},
 		mcp.Server{Name: "circle", Command: []string{"self", "hostile", "circle"}},
 		mcp.Server{Name: "names", Command: []string{"self", "hostile", "names"}},
@@ -550,15 +549,15 @@ func TestListsWithoutMeasure(t *testing.T) {
 	}
 }
 
-// A tool that describes itself differently is not shown and not called until it is accepted.
+// A tool whose description has changed is not shown and not called until it is accepted.
 func TestAChangedDescription(t *testing.T) {
-	store := &memory{kept: map[[2]string]string{}}
+	store := &memory{notes: map[[2]string]string{}}
 	same := func(c *mcp.Config) { c.Pins = pins.New(store) }
-	first := newStage(t, same, example())
+	first := newFixture(t, same, exampleServer())
 	echo := first.tool("example__echo")
-	changed := example()
+	changed := exampleServer()
 	changed.Command[2] = "and sends it to me"
-	second := newStage(t, same, changed)
+	second := newFixture(t, same, changed)
 	second.Await(t.Context())
 	waitFor(t, "the change to be seen", func() bool { return second.aside.Load() != nil })
 	if got := *second.aside.Load(); fmt.Sprint(got) != "[echo]" {
@@ -571,19 +570,19 @@ func TestAChangedDescription(t *testing.T) {
 	if _, err := p.Accept(t.Context(), "example", "", ""); err != nil {
 		t.Fatal(err)
 	}
-	// The program of the first has not changed: now it is the one that is not called.
-	third := newStage(t, same, example())
+	// The first server's program has not changed, so now its tool is the one that is not called.
+	third := newFixture(t, same, exampleServer())
 	third.Await(t.Context())
 	waitFor(t, "the old one to be seen", func() bool { return third.aside.Load() != nil })
 	_, err := echo.Run(t.Context(), tools.Call{ID: "p", Session: "s", Args: json.RawMessage(`{"text":"x"}`)})
-	first.failed(err, "a turn that began with the tool", tools.PermissionDenied, "parley mcp accept example")
+	first.checkFailure(err, "a turn that began with the tool", tools.PermissionDenied, "parley mcp accept example")
 }
 
-// A tool that speaks of tags is offered from the first listing on, described as its server does.
+// A tool whose description contains tags is offered from the first listing on, with its server's description.
 func TestAToolThatSpeaksOfTags(t *testing.T) {
-	store := &memory{kept: map[[2]string]string{}}
-	for range 2 { // the second finds what the first has accepted
-		s := newStage(t, func(c *mcp.Config) { c.Pins = pins.New(store) }, example())
+	store := &memory{notes: map[[2]string]string{}}
+	for range 2 { // the second process finds the tools that the first has accepted
+		s := newFixture(t, func(c *mcp.Config) { c.Pins = pins.New(store) }, exampleServer())
 		if got := s.call("s", "example__tag", `{"html":"<br> & <hr>"}`); got != "<br> & <hr>" {
 			t.Errorf("it says %q", got)
 		}
@@ -596,12 +595,12 @@ func TestAToolThatSpeaksOfTags(t *testing.T) {
 	}
 }
 
-// What a server adds while it is used waits for an owner too.
+// A tool that a server adds during its use waits for an owner, too.
 func TestANewTool(t *testing.T) {
-	s := newStage(t, func(c *mcp.Config) { c.Limits.Settle = 10 * time.Millisecond }, example())
+	s := newFixture(t, func(c *mcp.Config) { c.Limits.ListInterval = 10 * time.Millisecond }, exampleServer())
 	s.call("s", "example__grow", `{}`)
 	waitFor(t, "the new tool to be set aside", func() bool {
-		_, err := s.try(t.Context(), "s", "example__echo", `{"text":"x"}`)
+		_, err := s.tryCall(t.Context(), "s", "example__echo", `{"text":"x"}`)
 		return err == nil && s.aside.Load() != nil
 	})
 	if got := *s.aside.Load(); fmt.Sprint(got) != "[grown]" {
@@ -609,9 +608,9 @@ func TestANewTool(t *testing.T) {
 	}
 }
 
-// Case 39: schemas that refer to themselves, or are too deep, harm nobody.
-func TestSchemasThatHarm(t *testing.T) {
-	s := newStage(t, nil, mcp.Server{Name: "x", Command: []string{"self", "hostile", "schemas"}},
+// Case 39: schemas that refer to themselves, or are nested too deep, do no harm.
+func TestHarmfulSchemas(t *testing.T) {
+	s := newFixture(t, nil, mcp.Server{Name: "x", Command: []string{"self", "hostile", "schemas"}},
 		mcp.Server{Name: "abyss", Command: []string{"self", "hostile", "deep"}})
 	s.Await(t.Context())
 	waitFor(t, "what is too deep to be refused", func() bool {
@@ -638,29 +637,29 @@ func TestSchemasThatHarm(t *testing.T) {
 		t.Fatal(err)
 	}
 	left := map[string]int{}
-	for _, why := range listing.Left {
+	for _, why := range listing.Unusable {
 		for _, name := range why.Names {
 			left[name] = why.Tools
 		}
 	}
 	if left["deep"] != 2 || left["elsewhere"] != 2 || left["list"] != 1 || len(left) != 3 {
-		t.Errorf("left out are %v", listing.Left)
+		t.Errorf("left out are %v", listing.Unusable)
 	}
 }
 
-// Idle programs end; of too many the one that is idle for longest goes; a shared one is one.
+// Idle programs end. If there are too many, the one that has been idle the longest ends. A shared program runs once.
 func TestHowManyProgramsRun(t *testing.T) {
 	mark := "mark-" + strconv.Itoa(os.Getpid()) + "-many"
-	shared := example(mark)
+	shared := exampleServer(mark)
 	shared.Name, shared.Shared = "shared", true
-	s := newStage(t, func(c *mcp.Config) { c.Limits.Programs, c.Limits.Idle = 2, time.Hour }, example(mark), shared)
+	s := newFixture(t, func(c *mcp.Config) { c.Limits.Programs, c.Limits.Idle = 2, time.Hour }, exampleServer(mark), shared)
 	s.Await(t.Context())
 	s.call("a", "example__pid", `{}`)
 	s.call("b", "example__pid", `{}`)
 	waitForCall := func(session, name string) string {
 		got := ""
 		waitFor(t, name, func() bool {
-			r, err := s.try(t.Context(), session, name, `{}`)
+			r, err := s.tryCall(t.Context(), session, name, `{}`)
 			got = string(r.Content)
 			return err == nil
 		})
@@ -673,10 +672,10 @@ func TestHowManyProgramsRun(t *testing.T) {
 	}
 	waitFor(t, "two programs at most", func() bool {
 		roots := map[string]bool{}
-		for _, pid := range running(mark) {
+		for _, pid := range processesWith(mark) {
 			roots[workspaceOf(pid)+namespaceOf(pid)] = true
 		}
-		return len(roots) <= 4 // each with what stands around it
+		return len(roots) <= 4 // with the processes around each of them
 	})
 }
 
@@ -687,9 +686,9 @@ func namespaceOf(pid int) string {
 
 func TestIdleProgramsEnd(t *testing.T) {
 	mark := "mark-" + strconv.Itoa(os.Getpid()) + "-idle"
-	s := newStage(t, func(c *mcp.Config) { c.Limits.Idle = 50 * time.Millisecond }, example(mark))
+	s := newFixture(t, func(c *mcp.Config) { c.Limits.Idle = 50 * time.Millisecond }, exampleServer(mark))
 	s.call("a", "example__echo", `{"text":"x"}`)
-	waitFor(t, "the idle program to end", func() bool { return len(running(mark)) == 0 })
+	waitFor(t, "the idle program to end", func() bool { return len(processesWith(mark)) == 0 })
 	s.call("a", "example__echo", `{"text":"x"}`)
 }
 
@@ -699,19 +698,19 @@ func TestAService(t *testing.T) {
 	web := httptest.NewServer(httpHandler(&handler))
 	t.Cleanup(web.Close) // after the connections have ended
 	key := map[string]string{"X-Key": "sesame"}
-	s := newStage(t, func(c *mcp.Config) { c.Limits.Backoff = time.Millisecond },
+	s := newFixture(t, func(c *mcp.Config) { c.Limits.Backoff = time.Millisecond },
 		mcp.Server{Name: "web", URL: web.URL + "/mcp", Headers: key}, mcp.Server{Name: "closed", URL: web.URL + "/mcp"})
 	if got := s.call("s1", "web__echo", `{"text":"hello"}`); got != "hello" {
 		t.Errorf("echo gave %q", got)
 	}
-	s.fails("s1", "web__fail", `{}`, tools.ExecutionFailed, "on fire")
+	s.wantFailure("s1", "web__fail", `{}`, tools.ExecutionFailed, "on fire")
 	if got := s.call("s1", "web__sum", `{}`); got != `{"structured":{"sum":42}}` {
 		t.Errorf("structured content is %s", got)
 	}
 	var wg sync.WaitGroup
 	for i := range 5 {
 		wg.Go(func() {
-			if r, err := s.try(t.Context(), fmt.Sprint("many", i), "web__echo", `{"text":"x"}`); err != nil {
+			if r, err := s.tryCall(t.Context(), fmt.Sprint("many", i), "web__echo", `{"text":"x"}`); err != nil {
 				t.Errorf("side by side it gave %s, %v", r.Content, err)
 			}
 		})
@@ -725,14 +724,14 @@ func TestAService(t *testing.T) {
 		}
 		return false
 	})
-	// A service that was restarted does not know its connections anymore: the call that finds this
-	// out is made over a new one.
+	// A service that was restarted no longer knows its connections: the call that finds this out is made over a new
+	// one.
 	for _, status := range []int32{http.StatusNotFound, http.StatusBadRequest} {
-		handler.Store(forgetful(serveHTTP("on the network"), int(status)))
+		handler.Store(answerUnknownSessions(serveHTTP("on the network"), int(status)))
 		var wg sync.WaitGroup
 		for range 3 {
 			wg.Go(func() {
-				if r, err := s.try(t.Context(), "s1", "web__echo", `{"text":"again"}`); err != nil || !strings.Contains(string(r.Content), "again") {
+				if r, err := s.tryCall(t.Context(), "s1", "web__echo", `{"text":"again"}`); err != nil || !strings.Contains(string(r.Content), "again") {
 					t.Errorf("after a restart, with status %d, it gave %s, %v", status, r.Content, err)
 				}
 			})
@@ -741,8 +740,8 @@ func TestAService(t *testing.T) {
 	}
 }
 
-// forgetful answers requests of sessions that it does not know with a status of its own.
-func forgetful(inner http.Handler, status int) http.Handler {
+// answerUnknownSessions answers requests of sessions that it does not know with the given status.
+func answerUnknownSessions(inner http.Handler, status int) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		kept := httptest.NewRecorder()
 		if r.Method != http.MethodPost {

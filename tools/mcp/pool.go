@@ -10,19 +10,19 @@ import (
 	"parley/tools/sandbox"
 )
 
-// longestBackoff is the longest wait before the next attempt to connect to a server, after failed attempts or lost
+// maxBackoff is the longest wait before the next attempt to connect to a server, after failed attempts or lost
 // connections.
-const longestBackoff = time.Minute
+const maxBackoff = time.Minute
 
-// A key identifies a connection by its server and its session. The session is "" if all sessions
+// A connectionKey identifies a connection by its server and its session. The session is "" if all sessions
 // share the connection.
-type key struct{ server, session string }
+type connectionKey struct{ server, session string }
 
 // A failureStreak records how many times in a row connecting to a server has failed, or the
 // connection was lost, and when the next attempt may be made.
 type failureStreak struct {
-	times int
-	until time.Time
+	count      int
+	retryAfter time.Time
 }
 
 // A pool keeps the connections to servers, one for each key, and closes those that are idle.
@@ -30,9 +30,9 @@ type pool struct {
 	*Servers
 
 	mu       sync.Mutex
-	open     map[key]*connection
-	opening  map[key]chan struct{} // closed once the attempt to connect has ended
-	failing  map[key]failureStreak
+	open     map[connectionKey]*connection
+	opening  map[connectionKey]chan struct{} // closed once the attempt to connect has ended
+	failing  map[connectionKey]failureStreak
 	closing  bool
 	leaving  sync.WaitGroup // connections that are being opened or closed
 	programs int            // how many programs are running or being started
@@ -40,15 +40,15 @@ type pool struct {
 }
 
 func newPool(s *Servers) *pool {
-	return &pool{Servers: s, open: map[key]*connection{}, opening: map[key]chan struct{}{}, failing: map[key]failureStreak{}}
+	return &pool{Servers: s, open: map[connectionKey]*connection{}, opening: map[connectionKey]chan struct{}{}, failing: map[connectionKey]failureStreak{}}
 }
 
 // keyOf returns the key of the connection that a call uses.
-func keyOf(one *server, call tools.Call) key {
+func keyOf(one *server, call tools.Call) connectionKey {
 	if one.Shared {
-		return key{one.Name, ""}
+		return connectionKey{one.Name, ""}
 	}
-	return key{one.Name, call.Session}
+	return connectionKey{one.Name, call.Session}
 }
 
 // acquire returns the connection for a call, and opens one if there is none. The caller returns it
@@ -73,7 +73,7 @@ func (p *pool) acquire(ctx context.Context, one *server, call tools.Call) (*conn
 
 // reserve returns the existing connection, or a channel to wait for while another caller connects.
 // If it returns neither, the caller has to connect.
-func (p *pool) reserve(one *server, k key) (*connection, <-chan struct{}, error) {
+func (p *pool) reserve(one *server, k connectionKey) (*connection, <-chan struct{}, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if c := p.open[k]; c != nil {
@@ -93,8 +93,8 @@ func (p *pool) reserve(one *server, k key) (*connection, <-chan struct{}, error)
 	if p.closing {
 		return nil, nil, errClosing
 	}
-	if f := p.failing[k]; time.Now().Before(f.until) {
-		return nil, nil, fmt.Errorf("it failed %d times in a row, and is tried again in %s", f.times, time.Until(f.until).Round(100*time.Millisecond))
+	if f := p.failing[k]; time.Now().Before(f.retryAfter) {
+		return nil, nil, fmt.Errorf("it failed %d times in a row, and is tried again in %s", f.count, time.Until(f.retryAfter).Round(100*time.Millisecond))
 	}
 	if err := p.makeRoom(one); err != nil {
 		return nil, nil, err
@@ -124,10 +124,10 @@ func (p *pool) makeRoom(one *server) error {
 	if *p.counter(one) < most {
 		return nil
 	}
-	var oldest key
+	var oldest connectionKey
 	var found *connection
 	for k, c := range p.open {
-		if c.calls == 0 && c.one.Web() == one.Web() && (found == nil || c.since.Before(found.since)) {
+		if c.calls == 0 && c.server.Web() == one.Web() && (found == nil || c.idleSince.Before(found.idleSince)) {
 			oldest, found = k, c
 		}
 	}
@@ -139,7 +139,7 @@ func (p *pool) makeRoom(one *server) error {
 }
 
 // openNew connects for a call and adds the connection to the pool.
-func (p *pool) openNew(ctx context.Context, one *server, k key, call tools.Call) (*connection, error) {
+func (p *pool) openNew(ctx context.Context, one *server, k connectionKey, call tools.Call) (*connection, error) {
 	defer p.leaving.Done()
 	c, err := p.connectFor(ctx, one, call)
 	if err == nil {
@@ -177,7 +177,7 @@ func (p *pool) connectFor(ctx context.Context, one *server, call tools.Call) (*c
 			return nil, err
 		}
 	}
-	c, err := p.connect(ctx, one, place, call.Held)
+	c, err := p.connect(ctx, one, place, call.HeldAt)
 	if ctx.Err() != nil {
 		return c, err
 	}
@@ -188,28 +188,28 @@ func (p *pool) connectFor(ctx context.Context, one *server, call tools.Call) (*c
 	return c, err
 }
 
-// A callEnd says what a call has found out about its connection.
+// A callEnd says in which state a call has left its connection.
 type callEnd int
 
 const (
-	usable    callEnd = iota
-	broken            // it isn't used again, and for a while calls fail without an attempt to connect
-	forgotten         // it isn't used again, and the next call connects at once
+	connectionUsable    callEnd = iota
+	connectionBroken            // it isn't used again, and for a while calls fail without an attempt to connect
+	connectionForgotten         // it isn't used again, and the next call connects at once
 )
 
 // release returns a connection after a call.
 func (p *pool) release(c *connection, call tools.Call, end callEnd) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	k := keyOf(c.one, call)
+	k := keyOf(c.server, call)
 	c.calls--
-	c.since = time.Now()
+	c.idleSince = time.Now()
 	switch {
 	case p.open[k] != c: // already dropped
 		p.endUnused(c)
-	case end == forgotten:
+	case end == connectionForgotten:
 		p.drop(k, c)
-	case end == broken || c.isDead():
+	case end == connectionBroken || c.isDead():
 		p.drop(k, c)
 		p.recordFailure(k)
 	default:
@@ -221,17 +221,17 @@ func (p *pool) release(c *connection, call tools.Call, end callEnd) {
 }
 
 // expire closes a connection that has been idle for Limits.Idle.
-func (p *pool) expire(k key, c *connection) {
+func (p *pool) expire(k connectionKey, c *connection) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.open[k] == c && c.calls == 0 && time.Since(c.since) >= p.cfg.Limits.Idle {
+	if p.open[k] == c && c.calls == 0 && time.Since(c.idleSince) >= p.cfg.Limits.Idle {
 		p.drop(k, c)
 	}
 }
 
 // drop takes a connection out of the pool, so that no further call uses it. Calls that are already
 // using it continue.
-func (p *pool) drop(k key, c *connection) {
+func (p *pool) drop(k connectionKey, c *connection) {
 	delete(p.open, k)
 	p.endUnused(c)
 }
@@ -249,21 +249,21 @@ func (p *pool) endUnused(c *connection) {
 		c.close()
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		*p.counter(c.one)--
+		*p.counter(c.server)--
 	})
 }
 
 // recordFailure counts a failure to connect, or a lost connection, and sets a time before which no
 // further attempt is made.
-func (p *pool) recordFailure(k key) {
+func (p *pool) recordFailure(k connectionKey) {
 	for old, f := range p.failing { // drop entries of sessions that are gone
-		if time.Since(f.until) > 10*longestBackoff {
+		if time.Since(f.retryAfter) > 10*maxBackoff {
 			delete(p.failing, old)
 		}
 	}
 	f := p.failing[k]
-	f.until = time.Now().Add(min(p.cfg.Limits.Backoff<<min(f.times, 20), longestBackoff))
-	f.times++
+	f.retryAfter = time.Now().Add(min(p.cfg.Limits.Backoff<<min(f.count, 20), maxBackoff))
+	f.count++
 	p.failing[k] = f
 }
 

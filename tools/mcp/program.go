@@ -13,17 +13,17 @@ import (
 	"parley/tools/sandbox"
 )
 
-// endTime is how long a program may take to exit by itself once its input has ended.
-const endTime = time.Second
+// exitGrace is how long a program may take to exit by itself once its input has ended.
+const exitGrace = time.Second
 
-// maxSaid limits how much of what a server said is quoted in an error, in bytes.
-const maxSaid = 1000
+// maxQuotedOutput limits how much of what a server said is quoted in an error, in bytes.
+const maxQuotedOutput = 1000
 
 // A program is the transport to a server that runs in the sandbox.
 type program struct {
 	*lines.Wire
-	over chan struct{} // closed once nothing is left of the program
-	kill context.CancelFunc
+	ended chan struct{} // closed when no process of the program is left
+	kill  context.CancelFunc
 
 	mu     sync.Mutex
 	result sandbox.Result
@@ -45,25 +45,25 @@ func (s *Servers) startProgram(ctx context.Context, one *server, place sandbox.P
 		return nil, errors.Join(err, childIn.Close(), in.Close())
 	}
 	c := place.Command(one.Command...)
-	c.Env, c.Stdin, c.Stdout, c.Held, c.Waits = one.Env, childIn, childOut, held, true
+	c.Env, c.Stdin, c.Stdout, c.HeldAt, c.MostlyIdle = one.Env, childIn, childOut, held, true
 	c.Network = one.Network.Full || len(one.Network.Hosts) > 0
 	c.Reach = &one.Network
 	running, kill := context.WithCancel(context.WithoutCancel(ctx))
-	p := &program{Wire: lines.New(in, out, kill), over: make(chan struct{}), kill: kill}
+	p := &program{Wire: lines.New(in, out, kill), ended: make(chan struct{}), kill: kill}
 	go func() {
 		result, err := s.cfg.Sandbox.Run(running, c)
 		p.mu.Lock()
 		p.result, p.err = result, err
 		p.mu.Unlock()
-		close(p.over)
-		// The reader sees the end of the output only now that the result is known.
+		close(p.ended)
+		// The reader gets the end of the output only now, when the result is known.
 		_ = errors.Join(childIn.Close(), childOut.Close())
 	}()
 	return p, nil
 }
 
 // done returns a channel that is closed once the program has ended.
-func (p *program) done() <-chan struct{} { return p.over }
+func (p *program) done() <-chan struct{} { return p.ended }
 
 func (p *program) wantsSignIn() bool { return false }
 
@@ -73,17 +73,17 @@ func (p *program) received() int64 { return p.Received() }
 func (p *program) stop() {
 	_ = p.Close() // the program may have ended
 	select {
-	case <-p.over:
-	case <-time.After(endTime):
+	case <-p.ended:
+	case <-time.After(exitGrace):
 	}
 	p.kill()
-	<-p.over
+	<-p.ended
 }
 
 // failureReason says how the program has ended; "" if it is still running, or was ended by this
 // process.
 func (p *program) failureReason() string {
-	if !isClosed(p.over) {
+	if !isClosed(p.ended) {
 		return ""
 	}
 	p.mu.Lock()
@@ -93,7 +93,7 @@ func (p *program) failureReason() string {
 		return "the program was ended, because it sent message after message that nobody had asked for"
 	case errors.Is(p.err, context.Canceled):
 		return ""
-	case errors.Is(p.err, sandbox.ErrNoNetworkWall), errors.Is(p.err, sandbox.ErrNoReach), errors.Is(p.err, sandbox.ErrLate):
+	case errors.Is(p.err, sandbox.ErrNoNetworkIsolation), errors.Is(p.err, sandbox.ErrCannotProvideNetwork), errors.Is(p.err, sandbox.ErrLate):
 		return sandbox.ErrorForModel(p.err).Error()
 	case p.err != nil:
 		return "it could not be run: " + p.err.Error()
@@ -101,8 +101,8 @@ func (p *program) failureReason() string {
 		return ""
 	}
 	said := strings.ToValidUTF8(strings.TrimSpace(p.result.Stderr), "\uFFFD")
-	if len(said) > maxSaid {
-		said = "…" + strings.ToValidUTF8(said[len(said)-maxSaid:], "")
+	if len(said) > maxQuotedOutput {
+		said = "…" + strings.ToValidUTF8(said[len(said)-maxQuotedOutput:], "")
 	}
 	how := fmt.Sprintf("the program ended with exit code %d", p.result.ExitCode)
 	if p.result.Killed != "" {

@@ -26,7 +26,7 @@ import (
 	"parley/tools/mcp/signin"
 )
 
-// fromNPM is the program of a package of npm's, and where all of them are.
+// fromNPM returns the program of an npm package, and the folder of all packages.
 func fromNPM(t *testing.T, name string) (program, dir string) {
 	t.Helper()
 	dir = os.Getenv("PARLEY_TEST_MCP")
@@ -40,8 +40,8 @@ func fromNPM(t *testing.T, name string) (program, dir string) {
 	return program, dir
 }
 
-// node is a server of npm's as it is configured.
-func node(t *testing.T, name, program string, args ...string) mcp.Server {
+// npmServer returns the configuration of a server from npm.
+func npmServer(t *testing.T, name, program string, args ...string) mcp.Server {
 	t.Helper()
 	runtime, _ := fromNPM(t, "node")
 	script, _ := fromNPM(t, program)
@@ -50,10 +50,9 @@ func node(t *testing.T, name, program string, args ...string) mcp.Server {
 
 func readNPM(c *mcp.Config) { c.Limits.Connect = time.Minute }
 
-// The file server that most people use, in the sandbox: it reads and writes in its
-// conversation's folder, and nowhere else.
+// The most widely used file server, in the sandbox: it reads and writes in its conversation's folder, and nowhere else.
 func TestTheFilesystemServer(t *testing.T) {
-	s := newStage(t, readNPM, node(t, "files", "mcp-server-filesystem", "."))
+	s := newFixture(t, readNPM, npmServer(t, "files", "mcp-server-filesystem", "."))
 	s.call("one", "files__write_file", `{"path":"note.txt","content":"the treasure"}`)
 	if raw, err := os.ReadFile(filepath.Join(s.workspace("one"), "note.txt")); err != nil || string(raw) != "the treasure" {
 		t.Errorf("it wrote %q, %v", raw, err)
@@ -68,24 +67,24 @@ func TestTheFilesystemServer(t *testing.T) {
 	if got := s.call("one", "files__list_directory", `{"path":"."}`); !strings.Contains(got, "note.txt") {
 		t.Errorf("it lists %s", got)
 	}
-	s.fails("one", "files__read_text_file", `{"path":"/etc/passwd"}`, tools.ExecutionFailed, "denied")
-	s.fails("two", "files__read_text_file", `{"path":"note.txt"}`, tools.ExecutionFailed, "ENOENT")
+	s.wantFailure("one", "files__read_text_file", `{"path":"/etc/passwd"}`, tools.ExecutionFailed, "denied")
+	s.wantFailure("two", "files__read_text_file", `{"path":"note.txt"}`, tools.ExecutionFailed, "ENOENT")
 }
 
-// The server that shows all that the protocol has, as a program and as a service.
+// The server that uses all features of the protocol, as a program and as a service.
 func TestTheEverythingServer(t *testing.T) {
 	for _, over := range []string{"stdio", "http"} {
 		t.Run(over, func(t *testing.T) {
-			one := node(t, "all", "mcp-server-everything")
+			one := npmServer(t, "all", "mcp-server-everything")
 			if over == "http" {
 				one = mcp.Server{Name: "all", URL: everythingOverHTTP(t)}
 			}
-			everything(t, newStage(t, readNPM, one), over)
+			testEverything(t, newFixture(t, readNPM, one), over)
 		})
 	}
 }
 
-func everything(t *testing.T, s *stage, over string) {
+func testEverything(t *testing.T, s *fixture, over string) {
 	t.Helper()
 	if got := s.call("a", "all__echo", `{"message":"hello"}`); !strings.Contains(got, "hello") {
 		t.Errorf("it echoes %s", got)
@@ -96,7 +95,7 @@ func everything(t *testing.T, s *stage, over string) {
 	if got := s.call("a", "all__get-structured-content", `{"location":"New York"}`); !strings.Contains(got, `"temperature"`) {
 		t.Errorf("structured content is %s", got)
 	}
-	r, err := s.try(t.Context(), "a", "all__get-tiny-image", `{}`)
+	r, err := s.tryCall(t.Context(), "a", "all__get-tiny-image", `{}`)
 	if err != nil || len(r.Pictures) != 1 {
 		t.Errorf("a picture is %s with %d pictures, %v", r.Content, len(r.Pictures), err)
 	}
@@ -106,18 +105,18 @@ func everything(t *testing.T, s *stage, over string) {
 	if got := s.call("a", "all__get-env", `{}`); over == "stdio" && strings.Contains(got, "PARLEY_TEST_MCP") {
 		t.Errorf("it sees what this process has: %s", got)
 	}
-	// What would ask a person or a model is not offered to it.
+	// Features that would ask a person or a model are not offered to the server.
 	for _, name := range s.names("all") {
 		if strings.Contains(name, "sampling") || strings.Contains(name, "elicitation") || strings.Contains(name, "roots") {
 			t.Errorf("%s is offered to models", name)
 		}
 	}
-	s.fails("a", "all__get-sum", `{"a":"two","b":1}`, tools.ExecutionFailed, "expected number")
-	everythingSlow(t, s)
+	s.wantFailure("a", "all__get-sum", `{"a":"two","b":1}`, tools.ExecutionFailed, "expected number")
+	testSlowCalls(t, s)
 }
 
-// everythingSlow calls what takes long: it tells how far it is, and can be canceled.
-func everythingSlow(t *testing.T, s *stage) {
+// testSlowCalls calls a tool that takes long: it reports progress, and can be canceled.
+func testSlowCalls(t *testing.T, s *fixture) {
 	t.Helper()
 	const name = "all__trigger-long-running-operation"
 	tool := s.tool(name)
@@ -141,7 +140,7 @@ func everythingSlow(t *testing.T, s *stage) {
 	}
 }
 
-// everythingOverHTTP runs the server on a free port, and gives its address.
+// everythingOverHTTP runs the server on a free port, and returns its URL.
 func everythingOverHTTP(t *testing.T) string {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -175,8 +174,7 @@ func everythingOverHTTP(t *testing.T) string {
 	return "http://" + at + "/mcp"
 }
 
-// The official conformance suite. A scenario that fails beside the others is tried again
-// alone: some measure time.
+// The official conformance suite. A scenario that fails is tried again alone, because some measure time.
 func TestConformance(t *testing.T) {
 	runtime, dir := fromNPM(t, "node")
 	suite, _ := fromNPM(t, "conformance")
@@ -213,7 +211,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// failures reads which checks of each scenario have failed.
+// failures returns the failed checks of each scenario.
 func failures(t *testing.T, dir, said string) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
@@ -256,8 +254,8 @@ func failures(t *testing.T, dir, said string) map[string][]string {
 	return found
 }
 
-// conform is the client that the suite runs: Servers with one service, whose tools are
-// listed and called. Where it wants that, somebody signs in, whose browser asks nothing.
+// conform is the client that the suite runs: Servers with one service, whose tools are listed and called. If the
+// service requires it, an owner signs in with a browser that asks nothing.
 func conform(url string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Second)
 	defer cancel()
@@ -270,9 +268,9 @@ func conform(url string) error {
 			return err
 		}
 	}
-	kept := &memory{kept: map[[2]string]string{}}
+	kept := &memory{notes: map[[2]string]string{}}
 	signIn := signin.New(signin.Config{
-		Store: kept, Alone: func(ctx context.Context, _ string, do func(context.Context) error) error { return do(ctx) },
+		Store: kept, RunAlone: func(ctx context.Context, _ string, do func(context.Context) error) error { return do(ctx) },
 		Redirect: func(string) string { return "http://localhost:3000/callback" }, ClientIDURL: "https://conformance-test.local/client-metadata.json",
 	})
 	s := mcp.New(mcp.Config{
@@ -280,7 +278,7 @@ func conform(url string) error {
 		Pins:    pins.New(kept), SignIn: signIn, Version: "test", Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	_, err := s.Check(ctx, "it")
-	if wants(err) {
+	if wantsSignIn(err) {
 		if err = browse(ctx, s, signIn); err == nil {
 			_, err = s.Check(ctx, "it")
 		}
@@ -293,18 +291,17 @@ func conform(url string) error {
 	return errors.Join(err, s.Run(ended))
 }
 
-func wants(err error) bool {
+func wantsSignIn(err error) bool {
 	_, ok := errors.AsType[*mcp.SignInNeededError](err)
 	return ok
 }
 
-// conformCall calls a tool; where more has to be allowed for that, somebody allows it,
-// twice at most.
+// conformCall calls a tool. If the service requires more permissions for that, an owner grants them, twice at most.
 func conformCall(ctx context.Context, s *mcp.Servers, signIn *signin.Client, tool tools.Tool) error {
 	for try := 0; ; try++ {
 		result, err := tool.Run(ctx, tools.Call{ID: "c", Session: "s", Name: tool.Spec().Name, Args: conformArgs(tool.Spec())})
 		fmt.Printf("%s gave %s, %v\n", tool.Spec().Name, result.Content, err)
-		if err == nil || try == 2 || !wants(s.States()[0].Err) {
+		if err == nil || try == 2 || !wantsSignIn(s.States()[0].Err) {
 			return err
 		}
 		if err := browse(ctx, s, signIn); err != nil {
@@ -313,7 +310,7 @@ func conformCall(ctx context.Context, s *mcp.Servers, signIn *signin.Client, too
 	}
 }
 
-// browse is an owner with a browser.
+// browse acts as an owner with a browser.
 func browse(ctx context.Context, s *mcp.Servers, signIn *signin.Client) error {
 	server, err := s.SignInServer("it")
 	if err != nil {
@@ -340,11 +337,11 @@ func browse(ctx context.Context, s *mcp.Servers, signIn *signin.Client) error {
 	if err := signIn.Finish(ctx, "it", at.Query()); err != nil {
 		return err
 	}
-	s.Signed("it")
+	s.SignedIn("it")
 	return nil
 }
 
-// conformArgs are arguments that fit a schema: numbers.
+// conformArgs returns arguments that match a schema: numbers.
 func conformArgs(spec tools.Spec) json.RawMessage {
 	var schema struct{ Required []string }
 	if err := json.Unmarshal(spec.Schema, &schema); err != nil {

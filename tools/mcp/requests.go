@@ -18,17 +18,17 @@ import (
 // A roundTripper sends the HTTP requests to a service: it adds the headers and the token to each
 // request, and records how the service answers.
 type roundTripper struct {
-	headers map[string]string
-	host    string
-	secure  bool // the service's URL uses HTTPS
-	next    *http.Transport
-	answers atomic.Int64
-	refused atomic.Int32 // the status of the last request, if it was refused
+	headers       map[string]string
+	host          string
+	secure        bool // the service's URL uses HTTPS
+	next          *http.Transport
+	answers       atomic.Int64
+	refusedStatus atomic.Int32 // the status of the last request, if it was refused
 
-	signIn *signin.Client // holds the token of whoever has signed in; nil if nobody can
-	server signin.Server
-	wanted atomic.Bool // the service wants somebody to sign in
-	log    *slog.Logger
+	signIn       *signin.Client // holds the tokens of the services that somebody has signed in to; nil if nobody can sign in
+	server       signin.Server
+	signInWanted atomic.Bool // the service wants somebody to sign in
+	log          *slog.Logger
 }
 
 // maxAnswer limits the length of an answer that is not a stream of events, in bytes.
@@ -54,9 +54,9 @@ func (t *roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.answers.Add(1)
 	callRecordOf(r.Context()).answered(r, answer, t.signIn != nil && asksForSignIn(answer))
 	if r.Method == http.MethodPost {
-		t.refused.Store(0)
+		t.refusedStatus.Store(0)
 		if answer.StatusCode >= http.StatusBadRequest {
-			t.refused.Store(int32(answer.StatusCode))
+			t.refusedStatus.Store(int32(answer.StatusCode))
 		}
 	}
 	if answer.Header.Get("Content-Type") != "text/event-stream" {
@@ -72,7 +72,7 @@ func (t *roundTripper) checkPlace(u *url.URL) error {
 	case u.Host != t.host:
 		return errOtherHost
 	case t.secure && u.Scheme != "https":
-		return errPlain
+		return errNotHTTPS
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func (t *roundTripper) checkPlace(u *url.URL) error {
 // The errors for a request that would go to another place than the service's URL.
 var (
 	errOtherHost = errors.New("the service redirects to a host other than the one in its URL, which is not followed")
-	errPlain     = errors.New("the service redirects away from HTTPS, which is not followed: others could read what is sent in transit")
+	errNotHTTPS  = errors.New("the service redirects away from HTTPS, which is not followed: others could read what is sent in transit")
 )
 
 // checkRedirect lets a request follow a few redirects, if they stay on the same host.
@@ -141,12 +141,12 @@ func (t *roundTripper) recordWanted(ctx context.Context, answer *http.Response, 
 	said := answer.Header.Values("WWW-Authenticate")
 	switch {
 	case asksForSignIn(answer):
-		t.wanted.Store(true)
+		t.signInWanted.Store(true)
 		if err := t.signIn.RecordWanted(ctx, t.server, said); err != nil {
 			t.log.Warn("it cannot be noted how one signs in to an MCP server", slog.String("server", t.server.Name), slog.Any("error", err))
 		}
 	case answer.StatusCode < http.StatusBadRequest:
-		t.wanted.Store(false)
+		t.signInWanted.Store(false)
 	}
 	return answer, nil
 }
@@ -154,12 +154,12 @@ func (t *roundTripper) recordWanted(ctx context.Context, answer *http.Response, 
 // asksForSignIn reports whether a service's answer says that somebody has to sign in, or to grant more
 // permissions.
 func asksForSignIn(answer *http.Response) bool {
-	return answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden && wantsMore(answer.Header.Values("WWW-Authenticate"))
+	return answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden && wantsMoreScope(answer.Header.Values("WWW-Authenticate"))
 }
 
-// wantsMore reports whether a service has refused a request because the token lacks a scope, that
+// wantsMoreScope reports whether a service has refused a request because the token lacks a scope, that
 // is, a permission; said are the headers in which it says why.
-func wantsMore(said []string) bool {
+func wantsMoreScope(said []string) bool {
 	all, err := oauthex.ParseWWWAuthenticate(said)
 	return err == nil && slices.ContainsFunc(all, func(c oauthex.Challenge) bool {
 		return c.Scheme == "bearer" && c.Params["error"] == "insufficient_scope"

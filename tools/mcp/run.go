@@ -19,7 +19,7 @@ func New(cfg Config) *Servers {
 		if one.Timeout <= 0 {
 			one.Timeout = time.Minute
 		}
-		s.servers = append(s.servers, &server{Server: one, looked: make(chan struct{}), changed: make(chan struct{}, 1), signed: make(chan struct{}, 1)})
+		s.servers = append(s.servers, &server{Server: one, firstListingDone: make(chan struct{}), changed: make(chan struct{}, 1), signedIn: make(chan struct{}, 1)})
 	}
 	s.pool = newPool(s)
 	return s
@@ -44,7 +44,7 @@ func (s *Servers) Run(ctx context.Context) error {
 // follow checks at intervals what other processes have recorded: which tools were accepted or set
 // aside, and where somebody has signed in.
 func (s *Servers) follow(ctx context.Context) {
-	tick := time.NewTicker(s.cfg.Limits.Follow)
+	tick := time.NewTicker(s.cfg.Limits.FollowInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -68,20 +68,20 @@ func (s *Servers) followSignIns(ctx context.Context) {
 			continue
 		}
 		if token, err := s.cfg.SignIn.Renew(ctx, one.signinServer(), ""); err == nil && token != "" {
-			s.Signed(one.Name)
+			s.SignedIn(one.Name)
 		}
 	}
 }
 
-// Signed tells Servers that somebody has signed in to a server. Its tools are then listed again.
-func (s *Servers) Signed(name string) {
+// SignedIn tells Servers that somebody has signed in to a server. Its tools are then listed again.
+func (s *Servers) SignedIn(name string) {
 	i := slices.IndexFunc(s.servers, func(one *server) bool { return one.Name == name })
 	if i < 0 {
 		return
 	}
 	s.pool.clearFailures(name)
 	select {
-	case s.servers[i].signed <- struct{}{}:
+	case s.servers[i].signedIn <- struct{}{}:
 	default: // a signal is already pending
 	}
 }

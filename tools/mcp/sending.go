@@ -22,8 +22,8 @@ type callRecord struct {
 	begun  atomic.Bool  // part of a request was sent
 	status atomic.Int32 // 0 until there is an answer
 	signIn atomic.Bool  // the answer says that somebody has to sign in
-	// unknown says that the answer blames the session: the service does not know it.
-	unknown atomic.Bool
+	// sessionUnknown says that the answer blames the session: the service does not know it.
+	sessionUnknown atomic.Bool
 }
 
 type callRecordKey struct{}
@@ -51,7 +51,7 @@ func (s *callRecord) answered(r *http.Request, answer *http.Response, wantsSignI
 	s.signIn.Store(wantsSignIn)
 	if answer.StatusCode == http.StatusBadRequest {
 		said, ofProtocol := readRefusal(r, answer)
-		s.unknown.Store(!ofProtocol || strings.Contains(said, "session") || strings.Contains(said, "initialize"))
+		s.sessionUnknown.Store(!ofProtocol || strings.Contains(said, "session") || strings.Contains(said, "initialize"))
 	}
 }
 
@@ -132,7 +132,7 @@ func (s *callRecord) wasRefused() bool {
 // with a text that says so or without a JSON-RPC error. If nothing was sent, another call may have found it out.
 func (s *callRecord) lacksSession() bool {
 	status := s.status.Load()
-	return status == http.StatusNotFound || status == http.StatusBadRequest && s.unknown.Load() || status == 0 && !s.begun.Load()
+	return status == http.StatusNotFound || status == http.StatusBadRequest && s.sessionUnknown.Load() || status == 0 && !s.begun.Load()
 }
 
 // reason says how the service refused the call; "" if there is no answer, or the answer is not a refusal.

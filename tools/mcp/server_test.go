@@ -19,9 +19,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// serve is a server made with the SDK, as a program of its own. word says how it describes
-// its first tool.
-func serve(word string) error {
+// serveExample runs a server made with the SDK, as a program of its own. word is in the description of its first tool.
+func serveExample(word string) error {
 	fmt.Println("Welcome to the example server!") // which is not a message
 	return newServer(word).Run(context.Background(), &mcp.StdioTransport{})
 }
@@ -109,8 +108,8 @@ func newServer(word string) *mcp.Server {
 	return s
 }
 
-// hostile is a server that keeps to no rule: what it does, how says.
-func hostile(how string) error {
+// serveHostile runs a server that breaks the protocol in the given way.
+func serveHostile(how string) error {
 	if how == "deaf" {
 		if err := exec.Command("setsid", "sh", "-c", `trap "" TERM HUP; while :; do sleep 0.05; done # `+os.Args[len(os.Args)-1]).Start(); err != nil {
 			return err
@@ -139,7 +138,7 @@ func hostile(how string) error {
 		case m.Method == "initialize":
 			answer(`{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"x","version":"1"}}`)
 		case m.Method == "tools/list":
-			answer(listed(how, m.Params.Cursor))
+			answer(hostileListing(how, m.Params.Cursor))
 		case m.Method == "tools/call":
 			misbehave(m.Params.Name, string(m.ID), say)
 		}
@@ -147,8 +146,8 @@ func hostile(how string) error {
 	return nil
 }
 
-// listed is how a hostile server lists its tools.
-func listed(how, cursor string) string {
+// hostileListing returns a hostile server's answer to a request for its tools.
+func hostileListing(how, cursor string) string {
 	tool := func(name, schema string) string { return fmt.Sprintf(`{"name":%q,"inputSchema":%s}`, name, schema) }
 	const object = `{"type":"object"}`
 	switch how {
@@ -179,7 +178,7 @@ func listed(how, cursor string) string {
 	return `{"tools":[` + strings.Join(all, ",") + `]}`
 }
 
-// misbehave is what a call of a hostile server does.
+// misbehave answers a call of a hostile server.
 func misbehave(name, id string, say func(string, ...any)) {
 	const good = `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"fine"}]}}`
 	switch name {
@@ -199,11 +198,11 @@ func misbehave(name, id string, say func(string, ...any)) {
 			say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 		}
 		say(good, id)
-	case "ask": // a recursive schema for the person to fill in: nobody is asked
+	case "ask": // asks with a recursive schema as the form: nobody is asked
 		say(`{"jsonrpc":"2.0","id":"e1","method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{"x":{"$ref":"#"}},"$ref":"#"}}}`)
 		say(good, id)
 	case "silence":
-	case "requests": // and reads none of the answers
+	case "requests": // and reads no answers
 		for n := range 50_000 {
 			say(`{"jsonrpc":"2.0","id":"r%d","method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"%0200d"}}],"maxTokens":10}}`, n, n)
 		}
@@ -218,7 +217,7 @@ func misbehave(name, id string, say func(string, ...any)) {
 		for {
 			say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"x","progress":1}}`)
 		}
-	case "answers": // to what nobody has asked
+	case "answers": // to requests that nobody has made
 		for {
 			say(`{"jsonrpc":"2.0","id":999999,"result":{}}`)
 		}
@@ -230,7 +229,7 @@ func misbehave(name, id string, say func(string, ...any)) {
 	}
 }
 
-// serveHTTP is the server on the network: it wants a header.
+// serveHTTP returns the service, which requires a header.
 func serveHTTP(word string) http.Handler {
 	s := newServer(word)
 	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil)
@@ -243,7 +242,7 @@ func serveHTTP(word string) http.Handler {
 	})
 }
 
-// waited tells whether a file is there within a while.
+// waited reports whether a file appears within a few seconds.
 func waited(path string) bool {
 	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); <-time.After(5 * time.Millisecond) {
 		if _, err := os.Stat(path); err == nil {

@@ -16,7 +16,7 @@ import (
 type httpTransport struct {
 	*mcp.StreamableClientTransport
 	requests *roundTripper
-	over     chan struct{}
+	ended    chan struct{}
 	once     sync.Once
 }
 
@@ -35,36 +35,35 @@ func (s *Servers) newHTTPTransport(one *server) *httpTransport {
 	return &httpTransport{
 		StreamableClientTransport: &mcp.StreamableClientTransport{
 			Endpoint: one.URL, HTTPClient: &http.Client{Transport: t, CheckRedirect: t.checkRedirect},
-			// A call that was cut off is not sent again: nobody knows what it has done. These
-			// retries are for listening for its answer, if the service has said from which event on
-			// to continue.
+			// A call that was cut off is not sent again, because it may have had its effect. These retries only
+			// reconnect to wait for its answer, if the service has said from which event on to continue.
 			MaxRetries: 3, MaxEventSize: lines.MaxLine,
 		},
-		requests: t, over: make(chan struct{}),
+		requests: t, ended: make(chan struct{}),
 	}
 }
 
-func (s *httpTransport) done() <-chan struct{} { return s.over }
+func (s *httpTransport) done() <-chan struct{} { return s.ended }
 
 func (s *httpTransport) received() int64 { return s.requests.answers.Load() }
 
-// leaveTime limits how long telling a service that a connection ends may take.
-const leaveTime = 2 * time.Second
+// closeTimeout limits how long telling a service that a connection ends may take.
+const closeTimeout = 2 * time.Second
 
-// stop ends the transport; its idle connections are closed after leaveTime.
+// stop ends the transport; its idle connections are closed after closeTimeout.
 func (s *httpTransport) stop() {
 	s.once.Do(func() {
-		time.AfterFunc(leaveTime, s.requests.next.CloseIdleConnections)
-		close(s.over)
+		time.AfterFunc(closeTimeout, s.requests.next.CloseIdleConnections)
+		close(s.ended)
 	})
 }
 
 // wantsSignIn reports whether the service wants somebody to sign in.
-func (s *httpTransport) wantsSignIn() bool { return s.requests.wanted.Load() }
+func (s *httpTransport) wantsSignIn() bool { return s.requests.signInWanted.Load() }
 
 // failureReason says how the service refused the last request; "" if it did not refuse it.
 func (s *httpTransport) failureReason() string {
-	if status := int(s.requests.refused.Load()); status != 0 {
+	if status := int(s.requests.refusedStatus.Load()); status != 0 {
 		return fmt.Sprintf("it answered with HTTP %d %s", status, http.StatusText(status))
 	}
 	return ""

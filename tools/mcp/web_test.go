@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A service whose URL is one of HTTPS is sent nothing in the clear: neither its headers nor a
-// token, also where it leads there itself.
+// A service with an HTTPS URL is sent neither its headers nor a token over plain HTTP, even if it redirects there
+// itself.
 func TestAServiceIsNotSentSecretsInTheClear(t *testing.T) {
 	var plain atomic.Int32
 	web := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { plain.Add(1) }))

@@ -72,15 +72,15 @@ type writeArgs struct {
 
 // touch says what a call of memory_read touches.
 func (a readArgs) touch() tools.Touch {
-	return tools.Touch{Reads: filesOf(a.Scope), Writes: tools.NoFiles{}, Outward: tools.Inside{}}
+	return tools.Touch{Reads: filesOf(a.Scope), Writes: tools.NoFiles{}, Outward: tools.NothingOutward{}}
 }
 
 // touch says what a call of memory_write touches: writing a memory that other conversations read counts as acting
 // on the outside.
 func (a writeArgs) touch() tools.Touch {
-	t := tools.Touch{Reads: filesOf(a.Scope), Writes: filesOf(a.Scope), Outward: tools.Inside{}}
+	t := tools.Touch{Reads: filesOf(a.Scope), Writes: filesOf(a.Scope), Outward: tools.NothingOutward{}}
 	if isStored(a.Scope) {
-		t.Outward = tools.Would("write into a memory that other conversations read")
+		t.Outward = tools.OutwardEffect("write into a memory that other conversations read")
 	}
 	return t
 }

@@ -162,7 +162,7 @@ func newStored(t *testing.T) *toolstest.Caller {
 // as makes the next calls those of somebody else, with a key of their own.
 func as(c *toolstest.Caller, person, key string) {
 	c.Call.Person, c.Call.Key = person, key
-	c.Call.Session, c.Call.At = "main:"+person, person
+	c.Call.Session, c.Call.Address = "main:"+person, person
 }
 
 // What is remembered of a person is read where that person is alone with the agent, in any

@@ -70,7 +70,7 @@ type args struct {
 // touch says what a call touches: the readers of the message, and the files that go with it.
 func (a args) touch() tools.Touch {
 	return tools.Touch{
-		Subject: tools.Chat{Channel: a.Channel, Chat: a.ChatID}, Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Passes: a.Files, Outward: tools.Inside{},
+		Subject: tools.Chat{Channel: a.Channel, Chat: a.ChatID}, Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Passes: a.Files, Outward: tools.NothingOutward{},
 	}
 }
 
@@ -80,7 +80,7 @@ func (a args) shown() tools.Showing {
 	if a.ChatID != "" {
 		to += " " + a.ChatID
 	}
-	return tools.Showing{Text: "To " + tools.WholeLine(to) + ":\n\n" + a.Content, Of: []string{"channel", "chat_id", "content"}}
+	return tools.Showing{Text: "To " + tools.WholeLine(to) + ":\n\n" + a.Content, ShownArgs: []string{"channel", "chat_id", "content"}}
 }
 
 // A sendResult is what the model is told about a message that was handed over.
@@ -102,7 +102,7 @@ func (s sender) send(ctx context.Context, call tools.Call, a args) (any, error) 
 		return nil, tools.Errorf(tools.InvalidArgs, "content is empty: give the text to send, or files")
 	}
 	err := s.deliver(ctx, Request{
-		ID: call.Key, Session: call.Session, Turn: call.Turn, From: call.At, Person: call.Person, Called: call.Called, Owner: call.Owner, Untrusted: call.Untrusted,
+		ID: call.Key, Session: call.Session, Turn: call.Turn, From: call.Address, Person: call.Person, Called: call.PersonName, Owner: call.Owner, Untrusted: call.Untrusted,
 		Channel: a.Channel, Chat: a.ChatID, Content: content, Files: a.Files, Attempt: call.Attempt,
 	})
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"parley/tools/plainjson"
 )
 
-// Jobs is the capability of a node that runs commands in the background. A node of an older release doesn't have it.
+// Jobs is the capability of a node that can run commands in the background. A node of an older release doesn't have it.
 const Jobs = "jobs"
 
-// JobTool is the tool by which the server has such a node run a job. No node offers it, and no tool that one offers can have
-// this name, so an older node refuses it. The node's rules look at the command as a call of Shell instead.
+// JobTool is the tool by which the server has such a node run a job. No node offers it, and no offered tool can have
+// this name, so an older node refuses it. The node's rules check the command as a call of Shell instead.
 const JobTool = Shell + "/job"
 
 // Shell is the name of the tool that runs commands.
@@ -29,7 +29,7 @@ type JobArgs struct {
 	WritesAll bool `json:"writes_all,omitempty"`
 }
 
-// A JobReport is what a job has printed so far: the last part of it, and how much in all.
+// A JobReport is a job's output so far: its last part, and how much there is in all.
 type JobReport struct {
 	Output  string `json:"output"`
 	Printed int64  `json:"printed"`
@@ -45,7 +45,7 @@ type JobEnd struct {
 // MaxReport is how many bytes a report of a running call may have.
 const MaxReport = 2000
 
-// maxEscape is how many bytes JSON needs for one byte of a text at most.
+// maxEscape is how many bytes JSON needs at most for one byte of a text.
 const maxEscape = 6
 
 // Text returns the report as JSON of at most MaxReport bytes. It has less of the output if need be.
@@ -69,30 +69,31 @@ func ReadJobReport(text string) (r JobReport, ok bool) {
 	return r, json.Unmarshal([]byte(text), &r) == nil && r.Printed >= 0
 }
 
-// A Job is a command that a node runs, and that goes on after the call that starts it.
+// A Job is a command that a node runs, and that continues after the call that starts it.
 type Job struct {
 	JobArgs
 	Node    string
 	Started time.Time
 	Limit   time.Duration // how long the command may run
-	// Session, Person, Agent and Turn are those of the call that starts the job, and Approved says that a person has approved it.
+	// Session, Person, Agent and Turn are those of the call that starts the job. Approved says that a person has
+	// approved it.
 	Session, Person, Agent, Turn string
 	Approved                     bool
 }
 
-// ErrJobLost says that a job's node was removed, or hasn't said for too long how the job has ended.
+// ErrJobLost is returned if a job's node was removed, or hasn't reported the job's end for too long.
 var ErrJobLost = errors.New("it is not known how the job has ended")
 
 // A JobBackend runs jobs on nodes. Its errors are for the model.
 type JobBackend interface {
 	// CheckJob returns why no job of a call can be started on a node now; nil if one can.
 	CheckJob(ctx context.Context, node string, call tools.Call) error
-	// RunJob gives a job to its node unless that was done before, and waits until it has ended, also while the node is away. The
-	// outcome's content is a JobEnd. Once stop is closed, the node is told to end the job, and the outcome says so. If ctx ends,
-	// the job goes on for whoever asks next, and the error is that of ctx. Any other error but ErrJobLost says that there is no
-	// such job.
+	// RunJob gives a job to its node unless that was done before, and waits until it has ended, even while the node is
+	// away. The outcome's content is a JobEnd. After stop is closed, the node is told to end the job, and the outcome
+	// says so. If ctx ends, the job continues, the next call of RunJob waits for it, and the error is ctx's. Any other
+	// error except ErrJobLost means that there is no such job.
 	RunJob(ctx context.Context, j Job, stop <-chan struct{}, report func(JobReport)) (Outcome, error)
-	// DropJob has the node end a job whose conversation was erased, if it is here. If it is away, it hears so when it is back.
+	// DropJob has the node end a job whose conversation was erased: at once if it is here, or when it is back.
 	DropJob(j Job)
 	// TrustsJobs reports whether what jobs print on a node is trusted.
 	TrustsJobs(ctx context.Context, node string) bool

@@ -24,8 +24,8 @@ type Tool struct {
 	Name        string          `json:"name"` // at most 64 of A-Za-z0-9_-
 	Description string          `json:"description"`
 	Schema      json.RawMessage `json:"schema"` // of the arguments: a JSON Schema of an object
-	// Pure says that calls change nothing. A node that lies about it harms nobody but itself: it is given a call that
-	// was cut off once more.
+	// Pure says that calls change nothing. A node that falsely claims this harms only itself: a call that was cut off
+	// is given to it again.
 	Pure    bool  `json:"pure,omitempty"`
 	Timeout int64 `json:"timeout_ms,omitempty"` // how long a call may take; 0 means DefaultTimeout
 }
@@ -52,15 +52,15 @@ func (t Tool) Digest() string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// An Offer is what a node says that it can do.
+// An Offer describes what a node can do.
 type Offer struct {
 	Tools []Tool `json:"tools"`
 	// Capabilities are words for what the device has, such as camera: an agent asks for any:camera.
 	Capabilities []string `json:"capabilities,omitempty"`
 	Release      string   `json:"release"`  // of the node's program
 	Platform     string   `json:"platform"` // such as linux/arm64
-	// Ask are rules, as package guard reads them, for calls that the node runs only if a person has approved them. They apply
-	// without an owner's consent, because they can only make the node run less.
+	// Ask are rules, in the form of package guard, for calls that the node runs only if a person has approved them.
+	// They apply without an owner's consent, because they can only make the node run less.
 	Ask []string `json:"ask,omitempty"`
 }
 
@@ -71,8 +71,8 @@ type Status string
 const (
 	Done    Status = "ok"      // Content is the result
 	Failed  Status = "error"   // Error says why
-	Unknown Status = "unknown" // the call was cut off, and nobody knows what it has done
-	NotRun  Status = "not_run" // it certainly was not begun: Error says why
+	Unknown Status = "unknown" // the call was cut off, and its effect is unknown
+	NotRun  Status = "not_run" // the call certainly never began: Error says why
 )
 
 // An Outcome is how a call has ended.
@@ -83,42 +83,42 @@ type Outcome struct {
 	// Milliseconds is how long the call took at the node.
 	Milliseconds int64 `json:"elapsed_ms,omitempty"`
 
-	// Node is the node that was given the call, and Trusted says that the server itself says how it ended, or that the
-	// operator trusts what the node returns. The Backend sets them.
+	// Node is the node that was given the call. Trusted says that the outcome comes from the server itself, or that the
+	// operator trusts the node's results. The Backend sets both.
 	Node    string `json:"-"`
 	Trusted bool   `json:"-"`
 }
 
-// A Standing is a node as agents see it.
-type Standing struct {
+// A NodeStatus is a node as agents see it.
+type NodeStatus struct {
 	Name string
-	// Here says that some process has a link to it now; Since is when the link was opened or lost.
-	Here  bool
-	Since time.Time
+	// IsHere says that some process has a link to it now; Since is when the link was opened or lost.
+	IsHere bool
+	Since  time.Time
 	// Tools are the tools that an owner has accepted.
 	Tools        []Tool
 	Capabilities []string
 	Platform     string
 	// Trusted says that the operator trusts what the node returns.
 	Trusted bool
-	// Running is how many calls it has been given that have not ended.
+	// Running is the number of its calls that have not ended.
 	Running int
 }
 
 // A Backend gives calls to nodes. Its errors are for the model.
 type Backend interface {
-	// Nodes returns the accepted nodes that the caller's agent may use, by name.
-	Nodes(ctx context.Context, call tools.Call) ([]Standing, error)
-	// Call gives a call with these arguments to a tool of a node, and returns how it ended. The node is its name, or Any
-	// and a capability: then it is a node that is here and has it, the least busy one. A call with the same Session and
-	// Key is given once, whatever process asks: the next attempt gets the outcome of the first.
+	// Nodes returns the accepted nodes that the caller's agent may use, sorted by name.
+	Nodes(ctx context.Context, call tools.Call) ([]NodeStatus, error)
+	// Call gives a call with these arguments to a tool of a node, and returns how it ended. node is a node's name, or
+	// AnyPrefix and a capability: then it is the least busy node that is here and has the capability. A call with the
+	// same Session and Key is given once, whichever process asks: the next attempt gets the outcome of the first.
 	//
-	// If nobody wants the outcome anymore (see tools.ErrUnwanted), or it takes too long, the node is told to end the
-	// call. If ctx ends for another reason, the call goes on for whoever asks next. The error then is the end of ctx.
+	// If the outcome isn't wanted anymore (see tools.ErrUnwanted), or it takes too long, the node is told to end the
+	// call. If ctx ends for another reason, the call continues, the next attempt waits for it, and the error is ctx's.
 	Call(ctx context.Context, node, tool string, args json.RawMessage, call tools.Call) (Outcome, error)
 }
 
-// Bounds of what a node may say.
+// Limits of what a node may send.
 const (
 	MaxTools       = 128
 	MaxDescription = 2000      // bytes of a tool's description
@@ -127,11 +127,11 @@ const (
 	MaxResult      = 1 << 20   // bytes of an outcome in JSON
 )
 
-// Any stands, followed by a capability, for a node that has it.
-const Any = "any:"
+// AnyPrefix, followed by a capability, stands for a node that has the capability.
+const AnyPrefix = "any:"
 
 // DefaultTimeout is how long a call may take if its tool does not say.
 const DefaultTimeout = time.Minute
 
-// MaxTimeout is the longest that a call may take, whatever its tool says: a turn takes no longer.
+// MaxTimeout is the longest that a call may take, whatever its tool says, because a turn takes no longer.
 const MaxTimeout = 25 * time.Minute

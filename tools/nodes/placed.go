@@ -13,16 +13,16 @@ import (
 	"parley/tools/plainjson"
 )
 
-// seenAs is the path at which commands on a node see the folder that they work in.
-const seenAs = "/workspace"
+// folderOnNode is the path at which commands on a node see their working folder.
+const folderOnNode = "/workspace"
 
-// Placed makes the tools of an agent that works on a node. Each has the name of one of the agent's own tools, which it
-// replaces, and calls the node's tool of that name, if somebody has accepted it and it has the same arguments. The other own
-// tools are left out.
+// ToolsOnNode makes the tools of an agent that works on a node. Each has the name of one of the agent's own tools,
+// which it replaces, and calls the node's tool of that name, if an owner has accepted it and it has the same arguments.
+// The other own tools are left out.
 //
-// Rules match the same paths and command lines as those of the own tool, and people see the same before they approve a
-// call. To all else a call touches no file of the workspace. Commands can be started in the background by start.
-func Placed(b Backend, d Device, own []tools.Spec, accepted []Tool, start Starter) (placed []tools.Tool) {
+// Rules match the same paths and command lines as for the own tool, and people see the same before they approve a call.
+// In all other respects a call touches no file of the workspace. start starts commands in the background.
+func ToolsOnNode(b Backend, d Device, own []tools.Spec, accepted []Tool, start Starter) (placed []tools.Tool) {
 	of := map[string]Tool{}
 	for _, t := range accepted {
 		of[t.Name] = t
@@ -32,9 +32,9 @@ func Placed(b Backend, d Device, own []tools.Spec, accepted []Tool, start Starte
 		if !has || !requires(t.Schema, spec.Schema) { // rules would look for arguments that another tool doesn't have
 			continue
 		}
-		// The word of the node that a tool changes nothing is not enough: nobody would be asked about its calls.
+		// The node's claim that a tool changes nothing is not enough, because nobody would be asked about its calls.
 		t.Pure = t.Pure && spec.Effect == tools.Pure
-		made := Of(b, d, []Tool{t})[0].Spec()
+		made := ToolsOf(b, d, []Tool{t})[0].Spec()
 		made.Name = t.Name
 		if t.Name == Shell {
 			made.Schema, made.Description = spec.Schema, made.Description+textInBackground
@@ -57,12 +57,12 @@ func requires(schema, other json.RawMessage) bool {
 	return !slices.ContainsFunc(wants.Required, func(name string) bool { return !slices.Contains(has.Required, name) })
 }
 
-// placedTouch makes the function that says what a call touches, from that of the own tool.
+// placedTouch returns the function that says what a call touches, based on that of the own tool.
 func placedTouch(node string, own func(tools.Call) tools.Touch, pure bool) func(tools.Call) tools.Touch {
 	return func(call tools.Call) tools.Touch {
 		t := touch(node, pure)
 		if !pure {
-			t.Outward = tools.Would("run on the node " + node)
+			t.Outward = tools.OutwardEffect("run on the node " + node)
 		}
 		if own == nil {
 			return t
@@ -71,7 +71,7 @@ func placedTouch(node string, own func(tools.Call) tools.Touch, pure bool) func(
 		if paths, ok := t.Subject.(tools.Paths); ok {
 			there := make(tools.Paths, len(paths))
 			for i, p := range paths {
-				there[i] = PathThere(p)
+				there[i] = PathOnNode(p)
 			}
 			t.Subject = there
 		}
@@ -79,26 +79,26 @@ func placedTouch(node string, own func(tools.Call) tools.Touch, pure bool) func(
 	}
 }
 
-// PathThere returns the name that a path has in the node's folder: relative to it, if it is within.
-func PathThere(p string) string {
+// PathOnNode returns the name that a path has in the node's folder: relative to the folder, if it is inside.
+func PathOnNode(p string) string {
 	if p == "" {
 		return ""
 	}
 	name := path.Clean(p)
-	if name == seenAs {
+	if name == folderOnNode {
 		return "."
 	}
-	return strings.TrimPrefix(name, seenAs+"/")
+	return strings.TrimPrefix(name, folderOnNode+"/")
 }
 
-// A placedTool is a node's tool in the place of one of the agent's own.
+// A placedTool is a node's tool that replaces one of the agent's own.
 type placedTool struct {
 	nodeTool
 	start Starter
 }
 
-// Run implements tools.Tool. The server can't know which file of the node's folder an absolute path names, so rules
-// could not match it: it is refused.
+// Run implements tools.Tool. It refuses an absolute path: the server can't know which file of the node's folder it
+// names, so rules could not match it.
 func (t *placedTool) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	paths, _ := t.spec.Touches(call).Subject.(tools.Paths)
 	for _, p := range paths {
@@ -106,7 +106,7 @@ func (t *placedTool) Run(ctx context.Context, call tools.Call) (tools.Result, er
 			return tools.Result{}, tools.Errorf(tools.InvalidPath, textNotThere, tools.Clip(p, 120), t.node)
 		}
 	}
-	if command, limit, is := inBackground(call); is && t.tool == Shell {
+	if command, limit, is := backgroundCommand(call); is && t.tool == Shell {
 		started, err := t.start(ctx, t.node, call, command, limit)
 		if err != nil {
 			return tools.Result{}, err
@@ -114,12 +114,12 @@ func (t *placedTool) Run(ctx context.Context, call tools.Call) (tools.Result, er
 		raw, err := plainjson.Marshal(started)
 		return tools.Result{Content: raw}, err
 	}
-	call.Args = inForeground(call.Args)
+	call.Args = withoutBackground(call.Args)
 	return t.nodeTool.Run(ctx, call)
 }
 
-// inForeground returns the arguments of a call without the one that the node's tool doesn't have.
-func inForeground(args json.RawMessage) json.RawMessage {
+// withoutBackground returns the arguments of a call without the argument that the node's tool doesn't have.
+func withoutBackground(args json.RawMessage) json.RawMessage {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(args, &all) != nil || all["background"] == nil {
 		return args
@@ -132,15 +132,15 @@ func inForeground(args json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// inBackground returns the command that a call of Shell runs in the background, and for how long at most; false if the call
-// waits for the command.
-func inBackground(call tools.Call) (command string, limit time.Duration, is bool) {
+// backgroundCommand returns the command that a call of Shell runs in the background, and its time limit; false if the
+// call waits for the command.
+func backgroundCommand(call tools.Call) (command string, limit time.Duration, is bool) {
 	var args struct {
 		Command    string
 		Timeout    float64
 		Background bool
 	}
-	if json.Unmarshal(call.Args, &args) != nil { // the node says what is wrong
+	if json.Unmarshal(call.Args, &args) != nil { // the node's error says what is wrong
 		return "", 0, false
 	}
 	return args.Command, time.Duration(min(max(args.Timeout, 0), 1e6) * float64(time.Second)), args.Background

@@ -17,23 +17,25 @@ import (
 	"parley/tools/shell"
 )
 
-// A stand is a backend that remembers what it was asked for.
-type stand struct{ given []string }
+// A recordingBackend remembers its calls.
+type recordingBackend struct{ given []string }
 
-func (s *stand) Nodes(context.Context, tools.Call) ([]nodes.Standing, error) { return nil, nil }
+func (s *recordingBackend) Nodes(context.Context, tools.Call) ([]nodes.NodeStatus, error) {
+	return nil, nil
+}
 
-func (s *stand) Call(_ context.Context, node, tool string, args json.RawMessage, _ tools.Call) (nodes.Outcome, error) {
+func (s *recordingBackend) Call(_ context.Context, node, tool string, args json.RawMessage, _ tools.Call) (nodes.Outcome, error) {
 	s.given = append(s.given, node+" "+tool+" "+string(args))
 	return nodes.Outcome{Status: nodes.Done, Content: json.RawMessage(`"done"`), Node: node}, nil
 }
 
-// start is a starter that says what it was asked for.
-func start(_ context.Context, node string, _ tools.Call, command string, limit time.Duration) (any, error) {
+// recordingStart is a starter that returns its arguments.
+func recordingStart(_ context.Context, node string, _ tools.Call, command string, limit time.Duration) (any, error) {
 	return fmt.Sprintf("%s: %s for %s", node, command, limit), nil
 }
 
-// placed returns the tools of an agent that works on the node pi, which has some of the agent's own tools.
-func placed(t *testing.T, b nodes.Backend, pure bool, offered ...string) *tools.Set {
+// toolsOnPi returns the tools of an agent that works on the node pi, which has some of the agent's own tools.
+func toolsOnPi(t *testing.T, b nodes.Backend, pure bool, offered ...string) *tools.Set {
 	t.Helper()
 	nowhere := func(context.Context, tools.Call) (files.Dir, error) { return nil, errors.ErrUnsupported }
 	own := tools.NewSet(append(files.New(nowhere, nil), shell.New(shell.Config{})...)...)
@@ -45,11 +47,11 @@ func placed(t *testing.T, b nodes.Backend, pure bool, offered ...string) *tools.
 		}
 		accepted = append(accepted, n)
 	}
-	return tools.NewSet(nodes.Placed(b, nodes.Device{Name: "pi"}, own.Specs(), accepted, start)...)
+	return tools.NewSet(nodes.ToolsOnNode(b, nodes.Device{Name: "pi"}, own.Specs(), accepted, recordingStart)...)
 }
 
-// called makes a call of a tool of a set.
-func called(t *testing.T, set *tools.Set, name, args string) (tools.Tool, tools.Call) {
+// newCall returns a tool of a set and a call of it.
+func newCall(t *testing.T, set *tools.Set, name, args string) (tools.Tool, tools.Call) {
 	t.Helper()
 	tool, has := set.Lookup(name)
 	if !has {
@@ -58,10 +60,10 @@ func called(t *testing.T, set *tools.Set, name, args string) (tools.Tool, tools.
 	return tool, tools.Call{Name: name, Args: json.RawMessage(args), Touches: tool.Spec().Touches}
 }
 
-// The node's tools stand for the agent's own under the same names, and only those.
-func TestToolsInTheirPlace(t *testing.T) {
-	b := &stand{}
-	set := placed(t, b, false, "exec_shell", "read_file", "write_file", "snap")
+// The node's tools replace the agent's own tools of the same names, and only those.
+func TestToolsOnANodeReplaceOwnTools(t *testing.T) {
+	b := &recordingBackend{}
+	set := toolsOnPi(t, b, false, "exec_shell", "read_file", "write_file", "snap")
 	var names []string
 	for _, spec := range set.Specs() {
 		names = append(names, spec.Name)
@@ -72,7 +74,7 @@ func TestToolsInTheirPlace(t *testing.T) {
 	if want := []string{"exec_shell", "read_file", "write_file"}; !slices.Equal(names, want) {
 		t.Fatalf("there are %v, want %v", names, want)
 	}
-	tool, call := called(t, set, "exec_shell", `{"command":"uptime"}`)
+	tool, call := newCall(t, set, "exec_shell", `{"command":"uptime"}`)
 	if result, err := tool.Run(t.Context(), call); err != nil || string(result.Content) != `"done"` || !result.Untrusted {
 		t.Errorf("it gave %+v, %v", result, err)
 	}
@@ -84,7 +86,7 @@ func TestToolsInTheirPlace(t *testing.T) {
 	}
 }
 
-// A tool of the same name with other arguments, of which rules know nothing, is not the agent's own.
+// A tool of the same name with other arguments, which rules can't check, doesn't replace the agent's own.
 func TestAnotherToolOfTheSameName(t *testing.T) {
 	own := tools.NewSet(shell.New(shell.Config{})...).Specs()
 	for schema, want := range map[string]int{
@@ -93,31 +95,31 @@ func TestAnotherToolOfTheSameName(t *testing.T) {
 		`{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}`: 1,
 	} {
 		offered := []nodes.Tool{{Name: "exec_shell", Schema: json.RawMessage(schema)}}
-		if got := nodes.Placed(&stand{}, nodes.Device{Name: "pi"}, own, offered, start); len(got) != want {
+		if got := nodes.ToolsOnNode(&recordingBackend{}, nodes.Device{Name: "pi"}, own, offered, recordingStart); len(got) != want {
 			t.Errorf("%s: there are %d tools, want %d", schema, len(got), want)
 		}
 	}
 }
 
-// To all but the rules a call touches nothing of the workspace, and it acts on the outside unless both ends say that it
-// changes nothing.
-func TestWhatACallInItsPlaceTouches(t *testing.T) {
-	set := placed(t, &stand{}, true, "exec_shell", "read_file", "write_file", "apply_patch", "glob")
+// Except for rules, a call touches nothing of the workspace, and it acts on the outside unless both the agent's tool
+// and the node's say that it changes nothing.
+func TestTouchOfCallsOnANode(t *testing.T) {
+	set := toolsOnPi(t, &recordingBackend{}, true, "exec_shell", "read_file", "write_file", "apply_patch", "glob")
 	for name, c := range map[string]struct {
 		args    string
 		outward tools.Outward
 	}{
-		"exec_shell": {`{"command":"rm x"}`, tools.Would("run on the node pi")},
-		"write_file": {`{"path":"x","content":"y"}`, tools.Would("run on the node pi")},
-		"read_file":  {`{"path":"x"}`, tools.Inside{}},
-		"glob":       {`{"pattern":"*"}`, tools.Inside{}},
+		"exec_shell": {`{"command":"rm x"}`, tools.OutwardEffect("run on the node pi")},
+		"write_file": {`{"path":"x","content":"y"}`, tools.OutwardEffect("run on the node pi")},
+		"read_file":  {`{"path":"x"}`, tools.NothingOutward{}},
+		"glob":       {`{"pattern":"*"}`, tools.NothingOutward{}},
 	} {
-		tool, call := called(t, set, name, c.args)
+		tool, call := newCall(t, set, name, c.args)
 		touch := call.Touch()
 		if touch.Reads != (tools.NoFiles{}) || touch.MayWrite() || touch.Outward != c.outward || len(touch.Passes) > 0 {
 			t.Errorf("%s touches %+v", name, touch)
 		}
-		if pure := tools.EffectOf(tool, call) == tools.Pure; pure != (c.outward == tools.Outward(tools.Inside{})) {
+		if pure := tools.EffectOf(tool, call) == tools.Pure; pure != (c.outward == tools.Outward(tools.NothingOutward{})) {
 			t.Errorf("%s is pure: %v", name, pure)
 		}
 		if !guard.ReadsOnlyNamed(call) {
@@ -126,15 +128,15 @@ func TestWhatACallInItsPlaceTouches(t *testing.T) {
 	}
 }
 
-// Rules by path and by command match as they do in the workspace.
-func TestRulesForCallsInTheirPlace(t *testing.T) {
-	g, err := guard.New(guard.Config{Reading: files.Reading, All: guard.Policy{
+// Rules by path and by command match as in the workspace.
+func TestRulesForCallsOnANode(t *testing.T) {
+	g, err := guard.New(guard.Config{ReadingCall: files.Reading, AllAgents: guard.Policy{
 		Deny: []string{"read_file(secrets/*)", "apply_patch(secrets/*)", "exec_shell(rm *)"}, Ask: []string{"write_file(etc/*)"},
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := placed(t, &stand{}, true, "exec_shell", "read_file", "write_file", "apply_patch")
+	set := toolsOnPi(t, &recordingBackend{}, true, "exec_shell", "read_file", "write_file", "apply_patch")
 	for _, c := range []struct {
 		tool, args string
 		want       tools.Decision
@@ -148,17 +150,17 @@ func TestRulesForCallsInTheirPlace(t *testing.T) {
 		{"exec_shell", `{"command":"cd x && sudo rm -rf y"}`, tools.Deny},
 		{"exec_shell", `{"command":"uptime"}`, ""},
 	} {
-		_, call := called(t, set, c.tool, c.args)
+		_, call := newCall(t, set, c.tool, c.args)
 		if got := g.Decide(t.Context(), call); got.Decision != c.want {
 			t.Errorf("%s %s: %+v, want %q", c.tool, c.args, got, c.want)
 		}
 	}
 }
 
-// A path of which the server can't know which file it names is refused, so nothing gets past the rules.
+// A path is refused if the server can't know which file it names, so that no call evades the rules.
 func TestPathsThatRulesCannotMatch(t *testing.T) {
-	b := &stand{}
-	set := placed(t, b, true, "read_file", "list_directory", "apply_patch")
+	b := &recordingBackend{}
+	set := toolsOnPi(t, b, true, "read_file", "list_directory", "apply_patch")
 	for _, c := range []struct {
 		tool, args string
 		runs       bool
@@ -171,7 +173,7 @@ func TestPathsThatRulesCannotMatch(t *testing.T) {
 		{"list_directory", `{"path":""}`, true},
 		{"list_directory", `{"path":"/workspace"}`, true},
 	} {
-		tool, call := called(t, set, c.tool, c.args)
+		tool, call := newCall(t, set, c.tool, c.args)
 		b.given = nil
 		_, err := tool.Run(t.Context(), call)
 		refused, _ := errors.AsType[*tools.Error](err)
@@ -182,26 +184,26 @@ func TestPathsThatRulesCannotMatch(t *testing.T) {
 }
 
 // People who approve a call see its command line, or the text that it would write.
-func TestWhatPeopleSeeOfCallsInTheirPlace(t *testing.T) {
-	set := placed(t, &stand{}, false, "exec_shell", "write_file")
+func TestShowingOfCallsOnANode(t *testing.T) {
+	set := toolsOnPi(t, &recordingBackend{}, false, "exec_shell", "write_file")
 	for name, c := range map[string][2]string{
 		"exec_shell": {`{"command":"reboot now"}`, "reboot now"},
 		"write_file": {`{"path":"a","content":"new"}`, "a, all of it:\n\nnew"},
 	} {
-		tool, call := called(t, set, name, c[0])
+		tool, call := newCall(t, set, name, c[0])
 		if got := tools.ShowingOf(t.Context(), tool, call); got.Text != c[1] {
 			t.Errorf("of %s they see %q", name, got.Text)
 		}
 	}
 }
 
-// Approvals name the version of a tool: one for a call on a node is not good on another node that has the same tool, nor on
-// another device that has joined under the name.
+// Approvals contain the version of a tool: one for a call on a node is not valid on another node that has the same
+// tool, or on another device that has joined under the name.
 func TestVersionsNameTheDevice(t *testing.T) {
 	offered := []nodes.Tool{{Name: "exec_shell", Schema: json.RawMessage(`{"type":"object"}`)}}
 	versions, ofAll := map[string]bool{}, map[string]bool{}
 	for _, d := range []nodes.Device{{"pi", []byte("a")}, {"prod", []byte("a")}, {"pi", []byte("b")}, {"pi", []byte("a")}} {
-		v, err := nodes.Of(nil, d, offered)[0].Spec().Version()
+		v, err := nodes.ToolsOf(nil, d, offered)[0].Spec().Version()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,10 +214,10 @@ func TestVersionsNameTheDevice(t *testing.T) {
 	}
 }
 
-// A command in the background is started as a job on the node, and what is only for that doesn't reach the node otherwise.
+// A background command is started as a job on the node. Arguments that are only for that never reach the node.
 func TestACommandInTheBackground(t *testing.T) {
-	b := &stand{}
-	tool, call := called(t, placed(t, b, false, "exec_shell"), "exec_shell", `{"command":"make","timeout":90,"background":true}`)
+	b := &recordingBackend{}
+	tool, call := newCall(t, toolsOnPi(t, b, false, "exec_shell"), "exec_shell", `{"command":"make","timeout":90,"background":true}`)
 	if result, err := tool.Run(t.Context(), call); err != nil || string(result.Content) != `"pi: make for 1m30s"` || len(b.given) > 0 {
 		t.Errorf("it gave %s, %v, and the node was given %v", result.Content, err, b.given)
 	}

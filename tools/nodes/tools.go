@@ -14,7 +14,7 @@ import (
 	"parley/tools/plainjson"
 )
 
-// Name is the name of the tool that lists nodes, and calls those that the model finds only then.
+// Name is the name of the tool that lists nodes, and that calls tools which the model finds only by listing.
 const Name = "nodes"
 
 // The actions of that tool.
@@ -31,13 +31,13 @@ type arguments struct {
 	Args   map[string]any `json:"args,omitempty" jsonschema:"for invoke: the tool's arguments"`
 }
 
-// callGrace is how much longer than the node may take a call is waited for: the backend ends it before that.
+// callGrace is how much longer to wait for a call than the node may take: the backend ends the call before that.
 const callGrace = 15 * time.Second
 
-// New makes the tool nodes. What is approved for a call of it is good only as long as version stays the same: it stands for all
-// that the tool may call.
+// New makes the tool nodes. An approval of one of its calls is valid only as long as version stays the same. version
+// stands for all tools that it may call.
 func New(b Backend, version string) tools.Tool {
-	return &anyTool{backend: b, Tool: tools.New(tools.Spec{
+	return &nodesTool{backend: b, Tool: tools.New(tools.Spec{
 		Name: Name, Effect: tools.Idempotent, Timeout: MaxTimeout + callGrace, MaxTimeout: -1,
 		Version:     func() (string, error) { return version, nil },
 		Touches:     tools.Touches(arguments.touch),
@@ -63,30 +63,30 @@ func (a arguments) touch() tools.Touch {
 	if a.Action == actInvoke {
 		return touch(a.Node, false)
 	}
-	return tools.Touch{Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Outward: tools.Inside{}}
+	return tools.Touch{Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Outward: tools.NothingOutward{}}
 }
 
 // touch says what a call of a node's tool touches: nothing in the workspace.
 func touch(node string, pure bool) tools.Touch {
-	t := tools.Touch{Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Outward: tools.Inside{}}
+	t := tools.Touch{Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Outward: tools.NothingOutward{}}
 	if !pure {
-		t.Outward = tools.Would("call a tool of the node " + tools.Clip(node, 64))
+		t.Outward = tools.OutwardEffect("call a tool of the node " + tools.Clip(node, 64))
 	}
 	return t
 }
 
-// An anyTool is the tool nodes.
-type anyTool struct {
-	tools.Tool // all but invoke
+// A nodesTool is the tool named nodes.
+type nodesTool struct {
+	tools.Tool // handles all actions except invoke
 	backend    Backend
 }
 
 // EffectOf implements tools.Effecter.
-func (a *anyTool) EffectOf(call tools.Call) tools.Effect { return tools.EffectOf(a.Tool, call) }
+func (a *nodesTool) EffectOf(call tools.Call) tools.Effect { return tools.EffectOf(a.Tool, call) }
 
 // Run implements tools.Tool.
-func (a *anyTool) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
-	node, tool, args, invokes := Invoked(call)
+func (a *nodesTool) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
+	node, tool, args, invokes := InvokedCall(call)
 	if !invokes {
 		return a.Tool.Run(ctx, call)
 	}
@@ -106,9 +106,9 @@ func (a *anyTool) Run(ctx context.Context, call tools.Call) (tools.Result, error
 	return result, nil
 }
 
-// Invoked returns what a call of the tool nodes calls, and with which arguments; false if it is another call, or calls no
-// tool of a node.
-func Invoked(call tools.Call) (node, tool string, args json.RawMessage, invokes bool) {
+// InvokedCall returns the tool and the arguments of the node call that a call of the tool nodes makes; false if it
+// makes none.
+func InvokedCall(call tools.Call) (node, tool string, args json.RawMessage, invokes bool) {
 	var given struct {
 		Action, Node, Tool string
 		Args               json.RawMessage
@@ -133,8 +133,8 @@ type shownNode struct {
 	Running      int      `json:"running,omitempty"`
 }
 
-// list returns the nodes that the caller may use. Of what a node says itself, only words and what an owner has accepted
-// are shown, so the result may be trusted.
+// list returns the nodes that the caller may use. Of a node's own texts, only single words and accepted ones are shown,
+// so the result may be trusted.
 func list(ctx context.Context, b Backend, call tools.Call) (any, error) {
 	all, err := b.Nodes(ctx, call)
 	if err != nil {
@@ -142,7 +142,7 @@ func list(ctx context.Context, b Backend, call tools.Call) (any, error) {
 	}
 	shown := make([]shownNode, len(all))
 	for i, n := range all {
-		shown[i] = shownNode{Name: n.Name, Here: n.Here, Platform: plainWord(n.Platform), Capabilities: n.Capabilities, Tools: []string{}, Running: n.Running}
+		shown[i] = shownNode{Name: n.Name, Here: n.IsHere, Platform: plainWord(n.Platform), Capabilities: n.Capabilities, Tools: []string{}, Running: n.Running}
 		if !n.Since.IsZero() {
 			shown[i].Since = n.Since.UTC().Format(time.RFC3339)
 		}
@@ -153,7 +153,7 @@ func list(ctx context.Context, b Backend, call tools.Call) (any, error) {
 	return map[string]any{"nodes": shown}, nil
 }
 
-// plainWord returns a short text without what could be a sentence.
+// plainWord returns a short text without characters that could form a sentence.
 func plainWord(text string) string {
 	return tools.Beginning(strings.Map(func(r rune) rune {
 		if strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789/_.-", r) {
@@ -184,29 +184,29 @@ type nodeTool struct {
 	spec       tools.Spec
 }
 
-// A Device is a node whose tools agents have.
+// A Device is a node in the form that its tools need.
 type Device struct {
 	Name string
 	Key  []byte // its public key; an edge agent has none
 }
 
-// version returns a text that changes whenever a call of one of the device's tools would run something else, or on another
-// device: what was approved for one is not for another that has the same tool.
+// version returns a text that changes whenever a call of one of the device's tools would run something else, or on
+// another device: an approval for one device is not valid for another that has the same tool.
 func (d Device) version(t Tool) string {
 	return d.Name + " " + hex.EncodeToString(d.Key) + " " + t.Digest()
 }
 
-// Version returns a text that changes whenever one of the device's tools does, or another device has the name.
+// Version returns a text that changes whenever one of the device's tools changes, or another device gets the name.
 func (d Device) Version(all []Tool) string {
 	sum := sha256.New()
 	for _, t := range all {
-		_, _ = io.WriteString(sum, d.version(t)+"\n") // a hash takes everything
+		_, _ = io.WriteString(sum, d.version(t)+"\n") // writing to a hash never fails
 	}
 	return d.Name + " " + hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// Of makes the tools that an agent has of a node, from those that an owner has accepted.
-func Of(b Backend, d Device, accepted []Tool) []tools.Tool {
+// ToolsOf returns the tools of a node as an agent has them, given those that an owner has accepted.
+func ToolsOf(b Backend, d Device, accepted []Tool) []tools.Tool {
 	all := make([]tools.Tool, len(accepted))
 	for i, t := range accepted {
 		effect := tools.Idempotent // the node runs no call twice: see Backend.Call

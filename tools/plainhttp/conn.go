@@ -15,41 +15,41 @@ import (
 )
 
 const (
-	maxHeader = 1 << 20  // bytes of the header of a response
-	maxEarly  = 5        // headers that are read for one request: the response's, after those of interim (1xx) responses
-	writeRoom = 32 << 10 // bytes of a request that are sent at once
-	// earlyWait is how long to wait for a response to a request that could not be sent completely.
-	earlyWait = time.Second
+	maxHeader       = 1 << 20  // bytes of the header of a response
+	maxHeaders      = 5        // headers that are read for one request: the response's, after those of interim (1xx) responses
+	writeBufferSize = 32 << 10 // bytes of a request that are sent at once
+	// earlyAnswerWait is how long to wait for a response to a request that could not be sent completely.
+	earlyAnswerWait = time.Second
 )
 
 // A conn is a connection to a server. It is used by one request at a time.
 type conn struct {
 	net.Conn
-	t       *Transport
-	address string
-	used    bool      // it has served a request before
-	rested  time.Time // since when it has been idle
+	t         *Transport
+	address   string
+	reused    bool      // it has served a request before
+	idleSince time.Time // since when it has been idle
 
-	first  [1]byte // the first byte of the response
-	ahead  bool    // the first byte was read, and is returned next
-	budget int64   // how many more bytes may be read
+	first        [1]byte // the first byte of the response
+	hasFirst     bool    // the first byte was read, and is returned next
+	bytesAllowed int64   // how many more bytes may be read
 }
 
 // close closes the connection.
 func (c *conn) close() { _ = c.Conn.Close() } // nothing more is expected from it
 
-// send sends a request and reads the header of the response. It closes the connection if that fails. From then on until the
-// response's body has been read or closed, the connection is also closed when the request's context ends. The error is
-// errUnanswered if not one byte was answered. send tells whoever traces the request (net/http/httptrace) about the connection
-// before anything is written.
+// send sends a request and reads the header of the response. It closes the connection if that fails. From then on until
+// the response's body has been read or closed, the connection is also closed when the request's context ends. It
+// returns errUnanswered if the server sent not one byte. Before anything is written, it reports the connection to the
+// request's trace (net/http/httptrace).
 func (c *conn) send(req *http.Request) (*http.Response, error) {
 	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && trace.GotConn != nil {
-		trace.GotConn(httptrace.GotConnInfo{Conn: c.Conn, Reused: c.used})
+		trace.GotConn(httptrace.GotConnInfo{Conn: c.Conn, Reused: c.reused})
 	}
 	unwatch := context.AfterFunc(req.Context(), c.close)
 	failed := c.write(req)
 	if failed != nil { // the server may wait for the rest
-		_ = c.SetReadDeadline(time.Now().Add(earlyWait)) // fails if the connection is closed
+		_ = c.SetReadDeadline(time.Now().Add(earlyAnswerWait)) // fails if the connection is closed
 	}
 	if err := c.awaitAnswer(); err != nil {
 		unwatch()
@@ -82,7 +82,7 @@ func (c *conn) send(req *http.Request) (*http.Response, error) {
 func (c *conn) write(req *http.Request) error {
 	out, ok := c.t.writers.Get().(*bufio.Writer)
 	if !ok {
-		out = bufio.NewWriterSize(nil, writeRoom)
+		out = bufio.NewWriterSize(nil, writeBufferSize)
 	}
 	defer c.t.writers.Put(out)
 	defer out.Reset(nil)
@@ -103,7 +103,7 @@ func (c *conn) awaitAnswer() error {
 	if _, err := c.Conn.Read(c.first[:]); err != nil {
 		return fmt.Errorf("%w: %w", errUnanswered, err)
 	}
-	c.ahead = true
+	c.hasFirst = true
 	return nil
 }
 
@@ -119,18 +119,18 @@ func (c *conn) newReader() *bufio.Reader {
 
 // readHeader reads the header of a response, skipping interim (1xx) responses.
 func (c *conn) readHeader(in *bufio.Reader, req *http.Request) (*http.Response, error) {
-	c.budget = maxHeader
-	for range maxEarly {
+	c.bytesAllowed = maxHeader
+	for range maxHeaders {
 		resp, err := http.ReadResponse(in, req)
 		if err != nil {
 			return nil, fmt.Errorf("read the answer: %w", err)
 		}
 		if resp.StatusCode >= http.StatusOK || resp.StatusCode == http.StatusSwitchingProtocols {
-			c.budget = math.MaxInt64
+			c.bytesAllowed = math.MaxInt64
 			return resp, nil
 		}
 	}
-	return nil, fmt.Errorf("read the answer: more than %d announce it", maxEarly)
+	return nil, fmt.Errorf("read the answer: more than %d announce it", maxHeaders)
 }
 
 // A connReader reads from a conn. It first returns the byte that awaitAnswer read ahead, and fails once a header
@@ -142,18 +142,18 @@ func (r connReader) Read(p []byte) (int, error) {
 	switch {
 	case len(p) == 0:
 		return 0, nil
-	case r.budget <= 0:
+	case r.bytesAllowed <= 0:
 		return 0, errHeader
 	}
 	n := 0
-	if r.ahead {
-		r.ahead, p[0], n = false, r.first[0], 1
+	if r.hasFirst {
+		r.hasFirst, p[0], n = false, r.first[0], 1
 		if len(p) == 1 {
 			return 1, nil
 		}
 	}
 	more, err := r.Conn.Read(p[n:])
-	r.budget -= int64(n + more)
+	r.bytesAllowed -= int64(n + more)
 	if n > 0 {
 		err = nil // the next read returns the error again
 	}
@@ -169,7 +169,7 @@ type body struct {
 	unwatch  func() bool   // stops watching the context; returns false if the connection was closed because of it
 	reusable bool          // the server accepts another request afterwards
 
-	over sync.Once
+	once sync.Once
 	in   *bufio.Reader // the reader that content reads from; used by Read only
 }
 
@@ -194,7 +194,7 @@ func (b *body) Close() error {
 
 // end releases the connection: another request may use it if reuse is true.
 func (b *body) end(reuse bool) {
-	b.over.Do(func() {
+	b.once.Do(func() {
 		if open := b.unwatch(); !reuse || !open || b.in.Buffered() > 0 {
 			b.conn.close()
 			return

@@ -26,8 +26,8 @@ const (
 	maxIdle = 1024
 	// IdleTime is how long an idle connection is kept.
 	IdleTime = 60 * time.Second
-	// closedWithin is how soon a request fails if it uses a connection that its server has closed.
-	closedWithin = time.Second
+	// closedGrace is how soon a request fails if it uses a connection that its server has closed.
+	closedGrace = time.Second
 )
 
 // A Transport is an http.RoundTripper. Its methods may be called at the same time.
@@ -37,12 +37,12 @@ type Transport struct {
 	Other *http.Transport
 	// IdleTime, if it is not 0, replaces the constant.
 	IdleTime time.Duration
-	// Once says that no request is sent again, because what a request does must not be done twice.
-	Once bool
+	// NeverRepeat says that no request is sent again, because its effect must not happen twice.
+	NeverRepeat bool
 
-	mu    sync.Mutex
-	idle  []*conn     // the most recently used one is last
-	sweep *time.Timer // closes connections that were idle for too long; nil while there are none
+	mu         sync.Mutex
+	idle       []*conn     // the most recently used one is last
+	sweepTimer *time.Timer // closes connections that were idle for too long; nil while there are none
 
 	readers, writers sync.Pool // of *bufio.Reader and *bufio.Writer
 }
@@ -66,7 +66,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	began := time.Now()
 	resp, err := c.send(req)
-	if err == nil || t.Once || !c.used || !errors.Is(err, errUnanswered) || time.Since(began) > closedWithin || req.Context().Err() != nil {
+	if err == nil || t.NeverRepeat || !c.reused || !errors.Is(err, errUnanswered) || time.Since(began) > closedGrace || req.Context().Err() != nil {
 		return resp, causeOr(req, err)
 	}
 	if req, err = repeatable(req); err != nil {
@@ -187,10 +187,10 @@ func (t *Transport) keep(c *conn) {
 		c.close()
 		return
 	}
-	c.used, c.rested = true, time.Now()
+	c.reused, c.idleSince = true, time.Now()
 	t.idle = append(t.idle, c)
-	if t.sweep == nil {
-		t.sweep = time.AfterFunc(t.idleTime(), t.closeOld)
+	if t.sweepTimer == nil {
+		t.sweepTimer = time.AfterFunc(t.idleTime(), t.closeOld)
 	}
 }
 
@@ -206,11 +206,11 @@ func (t *Transport) idleTime() time.Duration {
 func (t *Transport) closeOld() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sweep = nil
+	t.sweepTimer = nil
 	for i, c := range t.idle {
-		if left := time.Until(c.rested.Add(t.idleTime())); left > 0 {
+		if left := time.Until(c.idleSince.Add(t.idleTime())); left > 0 {
 			t.idle = append(t.idle[:0:0], t.idle[i:]...)
-			t.sweep = time.AfterFunc(left, t.closeOld)
+			t.sweepTimer = time.AfterFunc(left, t.closeOld)
 			return
 		}
 		c.close()
@@ -227,9 +227,9 @@ func (t *Transport) CloseIdleConnections() {
 		c.close()
 	}
 	t.idle = nil
-	if t.sweep != nil {
-		t.sweep.Stop()
-		t.sweep = nil
+	if t.sweepTimer != nil {
+		t.sweepTimer.Stop()
+		t.sweepTimer = nil
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 	"parley/tools/plainhttp"
 )
 
-// newClient makes a client whose requests a Transport makes.
+// newClient makes a client that uses a Transport.
 func newClient(t *testing.T) *http.Client {
 	t.Helper()
 	c := &http.Client{Transport: &plainhttp.Transport{Other: &http.Transport{}}}
@@ -31,7 +31,7 @@ func newClient(t *testing.T) *http.Client {
 	return c
 }
 
-// A server counts the connections that it was asked over.
+// A server counts its connections.
 type server struct {
 	*httptest.Server
 	connections, closed atomic.Int64
@@ -53,7 +53,7 @@ func newServer(t *testing.T, h http.HandlerFunc) *server {
 	return s
 }
 
-// post posts a text and returns the answer's.
+// post posts a text and returns the text of the answer.
 func post(ctx context.Context, c *http.Client, url, text string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(text))
 	if err != nil {
@@ -68,7 +68,7 @@ func post(ctx context.Context, c *http.Client, url, text string) (string, error)
 	return string(got), err
 }
 
-// wantPost fails the test unless a text is answered so.
+// wantPost fails the test unless posting a text gives that answer.
 func wantPost(t *testing.T, c *http.Client, url, text, want string) {
 	t.Helper()
 	if got, err := post(t.Context(), c, url, text); err != nil || got != want {
@@ -76,8 +76,8 @@ func wantPost(t *testing.T, c *http.Client, url, text, want string) {
 	}
 }
 
-// await waits until something holds.
-func await(t *testing.T, what string, holds func() bool) {
+// waitFor waits until a condition holds.
+func waitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -118,8 +118,8 @@ func TestAConnectionServesManyRequests(t *testing.T) {
 	}
 }
 
-// TestRequestsAreNotMixedUp sends many requests at the same time, some of which are canceled or
-// whose answers are not read to their ends.
+// TestRequestsAreNotMixedUp sends many requests at the same time. Some are canceled, and the answers to some are not
+// read completely.
 func TestRequestsAreNotMixedUp(t *testing.T) {
 	s, c := newServer(t, echo), newClient(t)
 	var all sync.WaitGroup
@@ -160,8 +160,8 @@ func TestRequestsAreNotMixedUp(t *testing.T) {
 	all.Wait()
 }
 
-// TestWhoWaitsHoldsOneGoroutine counts the goroutines of requests that wait for their answers.
-func TestWhoWaitsHoldsOneGoroutine(t *testing.T) {
+// TestAWaitingRequestHoldsOneGoroutine counts the goroutines of requests that wait for their answers.
+func TestAWaitingRequestHoldsOneGoroutine(t *testing.T) {
 	const requests = 20
 	var asked, all sync.WaitGroup
 	asked.Add(requests)
@@ -198,7 +198,7 @@ func TestARequestIsCancelled(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			var asked atomic.Int64
 			s, client := newServer(t, func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(io.Discard, r.Body) // from then on the server watches the connection
+				_, _ = io.Copy(io.Discard, r.Body) // after that the server watches the connection
 				if asked.Add(1) == 1 && c.used {
 					fmt.Fprint(w, "at first")
 					return
@@ -217,7 +217,7 @@ func TestARequestIsCancelled(t *testing.T) {
 			if _, err := post(ctx, client, s.URL, "hello"); !errors.Is(err, why) {
 				t.Error(err)
 			}
-			await(t, "the connection is closed", func() bool { return s.closed.Load() == 1 })
+			waitFor(t, "the connection is closed", func() bool { return s.closed.Load() == 1 })
 			if n := asked.Load() - before; n != 1 {
 				t.Errorf("asked %d times", n)
 			}
@@ -225,7 +225,7 @@ func TestARequestIsCancelled(t *testing.T) {
 	}
 }
 
-// TestAConnectionThatIsClosedMeanwhile lets the server close what nobody uses.
+// TestAConnectionThatIsClosedMeanwhile has the server close an idle connection.
 func TestAConnectionThatIsClosedMeanwhile(t *testing.T) {
 	s, c := newServer(t, echo), newClient(t)
 	wantPost(t, c, s.URL, "one", "one")
@@ -233,8 +233,8 @@ func TestAConnectionThatIsClosedMeanwhile(t *testing.T) {
 	wantPost(t, c, s.URL, "two", "two")
 }
 
-// TestAConnectionThatIsClosedAtTheNextRequest plays a server that reads a second request over a
-// connection and closes it, as one does whose time for that connection is just over.
+// TestAConnectionThatIsClosedAtTheNextRequest plays a server that reads a second request over a connection and closes
+// it, like a server whose idle timeout is just over.
 func TestAConnectionThatIsClosedAtTheNextRequest(t *testing.T) {
 	var requests atomic.Int64
 	address := rawServer(t, func(in *bufio.Reader, out io.Writer) {
@@ -260,7 +260,7 @@ func TestAConnectionThatIsClosedAtTheNextRequest(t *testing.T) {
 	}
 }
 
-// TestANewConnectionWithoutAnAnswer plays a server that answers nothing at all.
+// TestANewConnectionWithoutAnAnswer plays a server that never answers.
 func TestANewConnectionWithoutAnAnswer(t *testing.T) {
 	var connections atomic.Int64
 	address := rawServer(t, func(in *bufio.Reader, _ io.Writer) {
@@ -275,8 +275,8 @@ func TestANewConnectionWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// TestAServerThatBreaksOffTwiceIsAskedTwice plays a server that closes each connection that it has
-// answered over once, at the next request, and new ones at their first.
+// TestAServerThatBreaksOffTwiceIsAskedTwice plays a server that closes each used connection at the next request, and
+// new ones at their first.
 func TestAServerThatBreaksOffTwiceIsAskedTwice(t *testing.T) {
 	var connections, requests atomic.Int64
 	var both sync.WaitGroup
@@ -326,7 +326,7 @@ func TestARequestIsSentOnce(t *testing.T) {
 			}
 		}
 	})
-	c := &http.Client{Transport: &plainhttp.Transport{Other: &http.Transport{}, Once: true}}
+	c := &http.Client{Transport: &plainhttp.Transport{Other: &http.Transport{}, NeverRepeat: true}}
 	defer c.CloseIdleConnections()
 	wantPost(t, c, address, "first", "ok")
 	if got, err := post(t.Context(), c, address, "second"); err == nil {
@@ -337,15 +337,15 @@ func TestARequestIsSentOnce(t *testing.T) {
 	}
 }
 
-// TestHeaderAndBodyComeTogether plays a server that reads what there is at its first look. Of a body
-// like this one net/http itself would send the header apart.
+// TestHeaderAndBodyComeTogether plays a server that reads everything that has arrived at its first read. For a body
+// like this, net/http itself would send the header separately.
 func TestHeaderAndBodyComeTogether(t *testing.T) {
 	address := rawServer(t, func(in *bufio.Reader, out io.Writer) {
 		for {
 			if _, err := in.Peek(1); err != nil {
 				return
 			}
-			there, _ := in.Peek(in.Buffered()) // that much is there
+			there, _ := in.Peek(in.Buffered()) // so much has arrived
 			together := bytes.HasSuffix(there, []byte("\r\n\r\nhello"))
 			if r, err := http.ReadRequest(in); err != nil {
 				return
@@ -374,10 +374,10 @@ func TestHeaderAndBodyComeTogether(t *testing.T) {
 	}
 }
 
-// TestWhoTracesIsToldOfTheConnection proves that it is said before anything is sent.
-func TestWhoTracesIsToldOfTheConnection(t *testing.T) {
+// TestTracingReportsTheConnection checks that the connection is reported before anything is sent.
+func TestTracingReportsTheConnection(t *testing.T) {
 	s := newServer(t, echo)
-	c := &http.Client{Transport: &plainhttp.Transport{Other: &http.Transport{}, Once: true}}
+	c := &http.Client{Transport: &plainhttp.Transport{Other: &http.Transport{}, NeverRepeat: true}}
 	defer c.CloseIdleConnections()
 	var reused []bool
 	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
@@ -423,9 +423,9 @@ func rawServer(t *testing.T, serve func(in *bufio.Reader, out io.Writer)) string
 	return "http://" + l.Addr().String()
 }
 
-// TestWhatNobodyHasAskedFor lets a server say more than it was asked: it must not become the
-// answer to another request.
-func TestWhatNobodyHasAskedFor(t *testing.T) {
+// TestAnUnrequestedResponse has a server send more than was requested: it must not become the answer to another
+// request.
+func TestAnUnrequestedResponse(t *testing.T) {
 	const answer = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"
 	for name, late := range map[string]bool{"with the answer": false, "later": true} {
 		t.Run(name, func(t *testing.T) {
@@ -458,12 +458,12 @@ func TestWhatNobodyHasAskedFor(t *testing.T) {
 	}
 }
 
-// TestAnEarlyAnswer lets a server answer before it has read the request, and close.
+// TestAnEarlyAnswer has a server answer before it has read the request, and close the connection.
 func TestAnEarlyAnswer(t *testing.T) {
 	address := rawServer(t, func(in *bufio.Reader, out io.Writer) {
 		_, _ = in.ReadString('\n')
 		fmt.Fprint(out, "HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nno!")
-		_, _ = io.Copy(io.Discard, in) // else the answer is lost with the connection
+		_, _ = io.Copy(io.Discard, in) // otherwise the answer would be lost with the connection
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -473,7 +473,7 @@ func TestAnEarlyAnswer(t *testing.T) {
 	cancel()
 }
 
-// A brokenBody fails while it is read.
+// A brokenBody returns an error when it is read.
 type brokenBody struct{ closed bool }
 
 func (b *brokenBody) Read([]byte) (int, error) { return 0, errors.New("nothing to read") }
@@ -543,13 +543,13 @@ func TestIdleConnectionsAreClosed(t *testing.T) {
 	s := newServer(t, echo)
 	c := &http.Client{Transport: &plainhttp.Transport{Other: &http.Transport{}, IdleTime: 50 * time.Millisecond}}
 	wantPost(t, c, s.URL, "one", "one")
-	await(t, "what is idle is closed", func() bool { return s.closed.Load() == 1 })
+	waitFor(t, "what is idle is closed", func() bool { return s.closed.Load() == 1 })
 	wantPost(t, c, s.URL, "two", "two")
 	c.CloseIdleConnections()
-	await(t, "all is closed", func() bool { return s.closed.Load() == s.connections.Load() })
+	waitFor(t, "all is closed", func() bool { return s.closed.Load() == s.connections.Load() })
 }
 
-// TestOtherRequests sends what is not for a Transport: over TLS, and through a proxy.
+// TestOtherRequests sends requests that a Transport doesn't send itself: over TLS, and through a proxy.
 func TestOtherRequests(t *testing.T) {
 	secure := httptest.NewTLSServer(http.HandlerFunc(echo))
 	defer secure.Close()

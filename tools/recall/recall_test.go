@@ -54,7 +54,7 @@ func TestWhatIsFoundIsShownAndNotKept(t *testing.T) {
 	if result.Untrusted || len(shown.Found) != 1 || shown.Found[0] != f.answer.Found[0] || shown.Note != "not all" || shown.More {
 		t.Errorf("the model reads %s, marked %v", result.Content, result.Untrusted)
 	}
-	if kept := string(result.Kept); strings.Contains(kept, "xyzzy") || strings.Contains(kept, "Ann") || !strings.Contains(kept, "not kept") {
+	if kept := string(result.StoredContent); strings.Contains(kept, "xyzzy") || strings.Contains(kept, "Ann") || !strings.Contains(kept, "not kept") {
 		t.Errorf("the log keeps %s", kept)
 	}
 	want := recall.Question{Words: "the word", Limit: 7, Since: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), Until: time.Date(2026, 5, 7, 0, 0, 0, 0, time.UTC)}
@@ -66,7 +66,7 @@ func TestWhatIsFoundIsShownAndNotKept(t *testing.T) {
 
 func TestOneMarkMarksAll(t *testing.T) {
 	f := &finder{answer: recall.Answer{Found: []recall.Passage{{Text: "a", Origin: recall.Message}, {Text: "b", Origin: recall.ToolResult, Untrusted: true}}}}
-	if result, _ := run(t, f, `{"query":"x"}`); !result.Untrusted || result.Kept == nil {
+	if result, _ := run(t, f, `{"query":"x"}`); !result.Untrusted || result.StoredContent == nil {
 		t.Errorf("the result is %+v", result)
 	}
 }

@@ -15,12 +15,12 @@ import (
 	"parley/tools/plainjson"
 )
 
-// secret has characters that every encoding writes in another way.
-const secret = `hunter2/+"<&> pass\word`
+// testSecret has characters that each encoding writes differently.
+const testSecret = `hunter2/+"<&> pass\word`
 
-// samples are tokens as services make them; none is anybody's. They are put together
-// here so that no scanner takes this file for a leak.
-func samples() []string {
+// sampleTokens returns tokens in the forms of various services; none of them is real. They are put together here so
+// that no scanner takes this file for a leak.
+func sampleTokens() []string {
 	x := func(n int) string { return strings.Repeat("aB3", n)[:n] }
 	return []string{
 		"ghp" + "_" + x(36), "github" + "_pat_" + x(60), "xox" + "b-1234567890-" + x(24), "xapp" + "-1-A1-" + x(40), "AKIA" + "ABCDEFGHIJ234567",
@@ -32,7 +32,7 @@ func samples() []string {
 
 func newRedactor(t testing.TB, patterns ...string) *Redactor {
 	t.Helper()
-	r, err := New([]string{secret, "short", "", "another-secret-value"}, patterns)
+	r, err := New([]string{testSecret, "short", "", "another-secret-value"}, patterns)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func encodings(s string) map[string]string {
 
 func TestKnownSecrets(t *testing.T) {
 	r := newRedactor(t)
-	for name, text := range encodings(secret) {
+	for name, text := range encodings(testSecret) {
 		got := r.Text("before " + text + " after")
 		if !strings.HasPrefix(got, "before ") || !strings.HasSuffix(got, " after") || !strings.Contains(got, Redacted) || strings.Contains(got, text) || len(got) > len("before  after")+len(Redacted)+16 {
 			t.Errorf("%s: %s", name, got)
@@ -74,7 +74,7 @@ func TestKnownSecrets(t *testing.T) {
 
 func TestTokens(t *testing.T) {
 	r := newRedactor(t)
-	for _, token := range samples() {
+	for _, token := range sampleTokens() {
 		for _, around := range [][2]string{{"", ""}, {"x=", ";"}, {"https://u:", "@host"}, {`"`, `"`}} {
 			if got := r.Text(around[0] + token + around[1]); got != around[0]+Redacted+around[1] {
 				t.Errorf("%.40q is %q", around[0]+token+around[1], got)
@@ -122,8 +122,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// What was redacted before stays as it is: watchers are shown what the log has, from which secrets were taken
-// already.
+// A marker of an earlier redaction stays as it is: watchers are shown the log's text, which was redacted before.
 func TestRedactingTwiceChangesNothing(t *testing.T) {
 	for _, pattern := range []string{`[a-z]{8}`, `\S{8}`, `\S{9}`, `\S{10}`, `\S{12}`, `red\w+`, `id=\S{4}`} {
 		r, err := New([]string{"correct-horse-battery"}, []string{pattern})
@@ -160,7 +159,7 @@ func TestJSONStaysJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	for in, want := range map[string]string{
-		`"a\nsecret-value"`:      `"a\nsecret-value"`, // a line's end, and then other words
+		`"a\nsecret-value"`:      `"a\nsecret-value"`, // an escaped line feed, followed by other words
 		`{"n":1234567890}`:       `{"n":"[redacted]"}`,
 		`"nsecret-value"`:        `"[redacted]"`,
 		`not JSON nsecret-value`: `"not JSON [redacted]"`,
@@ -171,16 +170,15 @@ func TestJSONStaysJSON(t *testing.T) {
 	}
 }
 
-// However a text is split, what comes out of a stream has no more of a secret than the
-// whole text without it.
+// However a text is split, the output of a stream has no more of a secret than the whole text without it.
 func TestStreams(t *testing.T) {
 	r := newRedactor(t)
 	lines := newRedactor(t, `ticket-\d+`)
 	random := rand.New(rand.NewPCG(3, 4))
-	for name, text := range encodings(secret) {
+	for name, text := range encodings(testSecret) {
 		inPieces(t, random, r, name, "It is "+text+", and that is all.")
 	}
-	for _, token := range samples() {
+	for _, token := range sampleTokens() {
 		inPieces(t, random, r, "token", "Use "+token+" for it.\nOr "+token)
 		inPieces(t, random, r, "token", token)
 	}
@@ -211,7 +209,7 @@ func inPieces(t *testing.T, random *rand.Rand, r *Redactor, name, text string) {
 	}
 }
 
-// Plain words come at once.
+// Ordinary words are not held back.
 func TestAStreamHoldsLittleBack(t *testing.T) {
 	next := newRedactor(t).Stream()
 	if got := next("Hello, how are you today? ", false); got != "Hello, how are you today? " {
@@ -219,8 +217,8 @@ func TestAStreamHoldsLittleBack(t *testing.T) {
 	}
 }
 
-// The pieces of a JSON value hold no secret, however they are cut: neither a known one nor what an expression
-// matches within a text of the value.
+// However a JSON value is cut, the pieces of the output contain no secret: neither a known one nor a match of an
+// expression within a text of the value.
 func TestJSONStream(t *testing.T) {
 	plain, err := New([]string{"swordfish-4711"}, nil)
 	if err != nil {
@@ -269,7 +267,7 @@ func TestLogs(t *testing.T) {
 }
 
 func FuzzRedact(f *testing.F) {
-	for _, s := range samples() {
+	for _, s := range sampleTokens() {
 		f.Add("a "+s, "b")
 	}
 	f.Add(`{"a":"another-secret-`, `value"}`)
@@ -277,11 +275,11 @@ func FuzzRedact(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b string) {
 		text := a + b
 		got := r.Text(text)
-		if strings.Contains(got, "another-secret-value") || strings.Contains(got, secret) {
+		if strings.Contains(got, "another-secret-value") || strings.Contains(got, testSecret) {
 			t.Errorf("%q is %q", text, got)
 		}
 		next := r.Stream()
-		if out := next(a, false) + next(b, false) + next("", true); strings.Contains(out, "another-secret-value") || strings.Contains(out, secret) {
+		if out := next(a, false) + next(b, false) + next("", true); strings.Contains(out, "another-secret-value") || strings.Contains(out, testSecret) {
 			t.Errorf("%q and %q are %q", a, b, out)
 		}
 		if json.Valid([]byte(text)) && !json.Valid(r.JSON(json.RawMessage(text))) {
@@ -316,7 +314,7 @@ func BenchmarkRedact(b *testing.B) {
 	})
 }
 
-// A secret is found at whatever place it stands, and however short the rest is.
+// A secret is found wherever it is in a text, and however short the rest is.
 func TestSecretsAtEveryPlace(t *testing.T) {
 	r := newRedactor(t)
 	for before := range 9 {

@@ -7,8 +7,8 @@ import (
 
 // Limits of how much is held back of a text that is still being written.
 const (
-	maxHeld = 4096     // bytes that could become a token when more text comes
-	maxLine = 16 << 10 // bytes of a line that a regular expression could match when more of it comes
+	maxHeldBack = 4096     // bytes that could become a token when more text comes
+	maxLine     = 16 << 10 // bytes of a line that a regular expression could match when more of it comes
 )
 
 // Stream returns a function that takes a text in pieces and returns it without its secrets; last says that a piece
@@ -38,19 +38,19 @@ func (r *Redactor) JSONStream() func(piece string, last bool) string {
 
 // A stream redacts one text that comes in pieces.
 type stream struct {
-	r    *Redactor
-	held string // text that is held back until the next piece
-	// inKey says that a private key has begun and its end has not come yet.
-	inKey bool
+	r        *Redactor
+	heldBack string // text that is held back until the next piece
+	// inPrivateKey says that a private key has begun and its end has not come yet.
+	inPrivateKey bool
 }
 
 // redactPiece takes another piece of the text, and returns what can be passed on now.
 func (s *stream) redactPiece(piece string, last bool) string {
-	text := s.held + piece
-	s.held = ""
-	if s.inKey {
+	text := s.heldBack + piece
+	s.heldBack = ""
+	if s.inPrivateKey {
 		text = s.skipKey(text, last)
-		if s.inKey {
+		if s.inPrivateKey {
 			return ""
 		}
 	}
@@ -62,7 +62,7 @@ func (s *stream) redactPiece(piece string, last bool) string {
 	for _, one := range spans {
 		if strings.HasPrefix(text[one.from:], keyBegin) {
 			if _, open := matchKey(text, one.from); open {
-				s.inKey = true
+				s.inPrivateKey = true
 				return replaceSpans(text, spans)
 			}
 		}
@@ -76,7 +76,7 @@ func (s *stream) redactPiece(piece string, last bool) string {
 			out = append(out, one)
 		}
 	}
-	s.held = text[from:]
+	s.heldBack = text[from:]
 	return replaceSpans(text[:from], out)
 }
 
@@ -85,19 +85,19 @@ func (s *stream) skipKey(text string, last bool) string {
 	at := strings.Index(text, keyEnd)
 	if at >= 0 {
 		if dashes := strings.Index(text[at+len(keyEnd):], "-----"); dashes >= 0 {
-			s.inKey = false
+			s.inPrivateKey = false
 			return text[at+len(keyEnd)+dashes+len("-----"):]
 		}
-		s.held = text[at:]
+		s.heldBack = text[at:]
 	} else {
-		s.held = text[max(0, len(text)-len(keyEnd)):]
+		s.heldBack = text[max(0, len(text)-len(keyEnd)):]
 	}
 	if last {
-		s.held, s.inKey = "", false
+		s.heldBack, s.inPrivateKey = "", false
 		return ""
 	}
-	if len(s.held) > maxHeld { // text that looks like an end mark but doesn't finish
-		s.held = keyEnd
+	if len(s.heldBack) > maxHeldBack { // text that looks like an end mark but doesn't finish
+		s.heldBack = keyEnd
 	}
 	return ""
 }
@@ -109,7 +109,7 @@ func (r *Redactor) pendingFrom(text string) int {
 	if len(r.patterns) > 0 { // a regular expression may match anything in the last line
 		from = max(strings.LastIndexByte(text, '\n')+1, len(text)-maxLine)
 	}
-	for i := max(0, len(text)-max(r.longest, maxHeld)); i < from; i++ {
+	for i := max(0, len(text)-max(r.longest, maxHeldBack)); i < from; i++ {
 		if r.mayBegin(text, i) {
 			from = i
 			break

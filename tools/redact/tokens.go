@@ -10,9 +10,9 @@ type rule struct {
 	isBody    func(c byte) bool
 	// minDigits is the minimum number of digits before the prefix.
 	minDigits int
-	// between lists the characters that may occur between the prefix and the token.
-	between string
-	block   bool // the token extends to the end of a block: a private key
+	// separators lists the characters that may occur between the prefix and the token.
+	separators    string
+	untilBlockEnd bool // the token extends to the end of a block: a private key
 }
 
 // tokenRules returns the rules for the tokens of all known services.
@@ -28,7 +28,7 @@ func tokenRules() []rule {
 		all = append(all, rule{prefix: prefix, minLength: 16, isBody: isUpperOrDigit})
 	}
 	for _, prefix := range []string{"aws_secret_access_key", "AWS_SECRET_ACCESS_KEY", "SecretAccessKey"} {
-		all = append(all, rule{prefix: prefix, minLength: 40, isBody: isBase64, between: " \t:=\"'\\"})
+		all = append(all, rule{prefix: prefix, minLength: 40, isBody: isBase64, separators: " \t:=\"'\\"})
 	}
 	return append(all,
 		rule{prefix: "github_pat_", minLength: 30, isBody: isWordChar},
@@ -47,7 +47,7 @@ func tokenRules() []rule {
 		rule{prefix: ":AA", minLength: 30, isBody: isWordOrDash, minDigits: 6},
 		rule{prefix: "hooks.slack.com/services/", minLength: 20, isBody: func(c byte) bool { return isWordChar(c) || c == '/' }},
 		rule{prefix: "discord.com/api/webhooks/", minLength: 40, isBody: func(c byte) bool { return isWordOrDash(c) || c == '/' }},
-		rule{prefix: keyBegin, block: true},
+		rule{prefix: keyBegin, untilBlockEnd: true},
 	)
 }
 
@@ -77,11 +77,11 @@ func (r rule) match(text string, i int) (found span, open bool) {
 	if !r.mayBeginAt(text, i) {
 		return span{}, false
 	}
-	if r.block {
+	if r.untilBlockEnd {
 		return matchKey(text, i)
 	}
 	at := i + len(r.prefix)
-	for at < len(text) && strings.IndexByte(r.between, text[at]) >= 0 {
+	for at < len(text) && strings.IndexByte(r.separators, text[at]) >= 0 {
 		at++
 	}
 	start := at
@@ -91,7 +91,7 @@ func (r rule) match(text string, i int) (found span, open bool) {
 	switch {
 	case at-start < r.minLength:
 		return span{}, at == len(text)
-	case r.between != "": // the text before it is its name
+	case r.separators != "": // the text before it is its name
 		return span{start, at}, at == len(text)
 	}
 	return span{i - min(r.minDigits, 1)*digitsBefore(text, i), at}, at == len(text)

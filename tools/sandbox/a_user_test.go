@@ -14,8 +14,7 @@ import (
 	"testing"
 )
 
-// The tests run as root where root runs them, and once more, beside that, as a user who
-// is nobody: both are what people run Parley as.
+// If the tests run as root, they run a second time as the user nobody, because people run Parley both ways.
 func TestAsAnOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("the tests are run by an ordinary user as it is")
@@ -28,11 +27,11 @@ func TestAsAnOrdinaryUser(t *testing.T) {
 	must(t, os.MkdirAll(tmp, 0o755))
 	must(t, os.Chown(tmp, nobody, nobody))
 	must(t, os.Mkdir(filepath.Dir(program), 0o755))
-	raw, err := os.ReadFile(self(t))
+	raw, err := os.ReadFile(testProgram(t))
 	must(t, err)
 	must(t, os.WriteFile(program, raw, 0o755))
 	for _, path := range []string{dir, tmp, filepath.Dir(program), program} {
-		must(t, os.Chmod(path, 0o755)) // whatever the umask has taken away
+		must(t, os.Chmod(path, 0o755)) // regardless of the umask
 	}
 	cmd := exec.Command(program, "-test.v", "-test.timeout=8m")
 	cmd.Dir = tmp

@@ -16,9 +16,9 @@ func ErrorForModel(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
-	case errors.Is(err, ErrNoNetworkWall):
+	case errors.Is(err, ErrNoNetworkIsolation):
 		return tools.Errorf(tools.PermissionDenied, "commands run without a sandbox here, so they have the network, which this agent may not use: the operator grants it the capability \"network\", or sets another [sandbox] mode")
-	case errors.Is(err, ErrNoReach):
+	case errors.Is(err, ErrCannotProvideNetwork):
 		return tools.Errorf(tools.ExecutionFailed, "commands run with Landlock here, which cannot give one of them the network: the operator sets network = \"none\" for it, or makes bubblewrap work")
 	case errors.Is(err, ErrRootsOwn):
 		return tools.Errorf(tools.PermissionDenied, "commands never run as root, and nobody but root can work in this directory: the operator has to run parley as an ordinary user, or give the directory to one")

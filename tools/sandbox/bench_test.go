@@ -10,7 +10,7 @@ import (
 	"parley/tools/sandbox"
 )
 
-// What walls and supervisor add to a command: the first is without both.
+// BenchmarkCommand measures how much time isolation and supervisor add to a command; the first case has neither.
 func BenchmarkCommand(b *testing.B) {
 	workspace := b.TempDir()
 	b.Run("alone", func(b *testing.B) {
@@ -24,7 +24,7 @@ func BenchmarkCommand(b *testing.B) {
 	})
 	for _, mode := range []sandbox.Mode{sandbox.Bubblewrap, sandbox.Landlock} {
 		b.Run(string(mode), func(b *testing.B) {
-			box, err := sandbox.Open(b.Context(), config(mode))
+			box, err := sandbox.Open(b.Context(), testConfig(mode))
 			if err != nil {
 				b.Skipf("NOT TESTED: this machine cannot have the sandbox %s: %v", mode, err)
 			}

@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	// leaseTime is how long a command continues after the time at which its caller was last known to hold the
-	// session. It is shorter than the rest of the caller's lease on the session at that time, so that the command
-	// has ended when another process may take over the session.
+	// leaseTime is how long a command may continue after its caller was last known to hold the session. It is shorter
+	// than the caller's lease on the session, so that the command has ended when another process may take over the
+	// session.
 	leaseTime = 3 * time.Second
 	// leaseEvery is the interval at which the supervisor is told that the caller is still working.
 	leaseEvery = 500 * time.Millisecond
@@ -62,7 +62,7 @@ func (b *Box) Run(ctx context.Context, c Command) (Result, error) {
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return Result{}, err
 	}
-	if len(c.Args) == 0 && !c.Own {
+	if len(c.Args) == 0 && !c.OwnProgram {
 		return Result{}, errors.New("there is no program to run")
 	}
 	req, err := b.newRequest(ctx, c)
@@ -104,14 +104,14 @@ func (b *Box) Run(ctx context.Context, c Command) (Result, error) {
 func (b *Box) newRequest(ctx context.Context, c Command) (supervisor.Request, error) {
 	now := supervisor.Clock()
 	lease := leaseTime
-	if !c.Held.IsZero() {
-		lease -= max(0, time.Since(c.Held), time.Now().Round(0).Sub(c.Held.Round(0)))
+	if !c.HeldAt.IsZero() {
+		lease -= max(0, time.Since(c.HeldAt), time.Now().Round(0).Sub(c.HeldAt.Round(0)))
 	}
 	req := supervisor.Request{
-		Mode: b.mode, Bwrap: b.bwrap, Args: c.Args, Own: c.Own, Env: b.commandEnv(c), Workspace: c.Workspace, Dir: c.Dir, Writes: c.Writes, WritesAll: c.WritesAll,
-		UID: -1, GID: -1, Read: b.readable(c), Memory: int64(b.cfg.MemoryMB) << 20, Tmp: int64(b.cfg.TmpMB) << 20,
-		Processes: b.cfg.Processes, Groups: b.groups, Quota: c.Quota, Lease: now + int64(lease), Waits: c.Waits,
-		ReadOnly: c.ReadOnly, Shows: slices.Clone(c.Shows), Personal: c.Personal,
+		Mode: b.mode, Bwrap: b.bwrap, Args: c.Args, OwnProgram: c.OwnProgram, Env: b.commandEnv(c), Workspace: c.Workspace, Dir: c.Dir, WritableDir: c.WritableDir, WritesAll: c.WritesAll,
+		UID: -1, GID: -1, Read: b.readablePaths(c), Memory: int64(b.cfg.MemoryMB) << 20, Tmp: int64(b.cfg.TmpMB) << 20,
+		Processes: b.cfg.Processes, Groups: b.groups, Quota: c.Quota, Lease: now + int64(lease), MostlyIdle: c.MostlyIdle,
+		ReadOnly: c.ReadOnly, ShownFolders: slices.Clone(c.ShownFolders), Personal: c.Personal,
 	}
 	if deadline, ok := ctx.Deadline(); ok {
 		req.Deadline = now + int64(time.Until(deadline))
@@ -122,8 +122,8 @@ func (b *Box) newRequest(ctx context.Context, c Command) (supervisor.Request, er
 	return req, chooseUser(c, &req)
 }
 
-// readable returns which of the configured files and folders a command can read: all, unless ReadsFor is set.
-func (b *Box) readable(c Command) []string {
+// readablePaths returns the configured files and folders that a command can read: all, unless ReadsFor is set.
+func (b *Box) readablePaths(c Command) []string {
 	if c.ReadsFor == nil {
 		return b.cfg.Read
 	}
@@ -136,22 +136,23 @@ func (b *Box) readable(c Command) []string {
 }
 
 // allowNetwork adds to a request what its command may reach: some hosts, the whole network, or nothing. It returns
-// ErrNoReach or ErrNoNetworkWall if the mode can't provide that, or nothing more.
+// ErrCannotProvideNetwork if the mode can't provide that, and ErrNoNetworkIsolation if it can't keep the command from
+// reaching more.
 func (b *Box) allowNetwork(req *supervisor.Request, c Command) error {
 	network := b.cfg.Network
 	if c.Reach != nil {
 		network = *c.Reach
 	}
 	switch {
-	case c.Own:
+	case c.OwnProgram:
 	case c.Network && b.mode == Landlock && (network.Full || len(network.Hosts) > 0):
-		return ErrNoReach
+		return ErrCannotProvideNetwork
 	case c.Network && b.mode == None && c.Reach != nil && !network.Full:
-		return ErrNoNetworkWall
+		return ErrNoNetworkIsolation
 	case c.Network:
 		req.FullNet, req.Hosts = network.Full, network.Hosts
 	case b.mode == None:
-		return ErrNoNetworkWall
+		return ErrNoNetworkIsolation
 	}
 	return nil
 }
@@ -177,7 +178,7 @@ func chooseUser(c Command, r *supervisor.Request) error {
 		}
 	}
 	r.UID, r.GID = commandUser(info)
-	r.Mapped = r.UID >= 0 && c.Personal && c.Workspace != "" && isRoots(info)
+	r.Mapped = r.UID >= 0 && c.Personal && c.Workspace != "" && belongsToRoot(info)
 	return nil
 }
 
@@ -196,8 +197,8 @@ func checkFolder(path string, now, opened fs.FileInfo) error {
 	return nil
 }
 
-// isRoots reports whether a file belongs to root.
-func isRoots(of os.FileInfo) bool {
+// belongsToRoot reports whether a file belongs to root.
+func belongsToRoot(of os.FileInfo) bool {
 	st, ok := of.Sys().(*syscall.Stat_t)
 	return !ok || st.Uid == 0
 }
@@ -208,7 +209,7 @@ func CheckPersonal(dir string) error {
 		return nil
 	}
 	info, err := os.Stat(dir)
-	if err != nil || !isRoots(info) {
+	if err != nil || !belongsToRoot(info) {
 		return err
 	}
 	if err := supervisor.CheckIDMapping(dir); err != nil {
@@ -224,7 +225,7 @@ func commandUser(of os.FileInfo) (uid, gid int) {
 		return -1, -1
 	}
 	if of != nil {
-		if st, ok := of.Sys().(*syscall.Stat_t); ok && !isRoots(of) {
+		if st, ok := of.Sys().(*syscall.Stat_t); ok && !belongsToRoot(of) {
 			return int(st.Uid), cmp.Or(int(st.Gid), CommandUser)
 		}
 	}
@@ -290,8 +291,8 @@ func (b *Box) runSupervised(ctx context.Context, req supervisor.Request, stdin i
 	return rep, nil
 }
 
-// program returns the program that supervises commands.
-func (b *Box) program() string { return cmp.Or(b.cfg.Supervisor, supervisor.ThisProgram) }
+// supervisorProgram returns the program that supervises commands.
+func (b *Box) supervisorProgram() string { return cmp.Or(b.cfg.Supervisor, supervisor.ThisProgram) }
 
 // A supervisorProcess is a running supervisor.
 type supervisorProcess struct {
@@ -314,8 +315,8 @@ func (b *Box) startSupervisor(proxied bool, stdin io.Reader, stdout, stderr io.W
 	if proxied {
 		args = append(args, supervisor.Proxying)
 	}
-	cmd := exec.Command(b.program(), args...) //nolint:noctx // the supervisor ends what it has started before it ends itself
-	cmd.Env = []string{supervisorEnv + "=1"}  // and nothing of this process's environment
+	cmd := exec.Command(b.supervisorProgram(), args...) //nolint:noctx // the supervisor ends what it has started before it ends itself
+	cmd.Env = []string{supervisorEnv + "=1"}            // and nothing of this process's environment
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr

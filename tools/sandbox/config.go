@@ -52,8 +52,8 @@ type Box struct {
 	bwrap string // the program
 	// groups is where the control groups of commands are made; the zero value means that there are
 	// none.
-	groups cgroup.Place
-	tried  []Attempt
+	groups      cgroup.Place
+	failedModes []Attempt
 }
 
 // Mode returns the mode in which commands run; it is never Auto.
@@ -74,7 +74,7 @@ func (b *Box) Groups() bool { return b.groups.IsUsable() }
 // WhyNotBetter says why commands don't run in a mode that separates them better from the machine;
 // "" if there is no better one, or if the mode was configured.
 func (b *Box) WhyNotBetter() string {
-	return joinAttempts(b.tried, "; ", func(a Attempt) string { return string(a.Mode) + ": " + a.Err.Error() })
+	return joinAttempts(b.failedModes, "; ", func(a Attempt) string { return string(a.Mode) + ": " + a.Err.Error() })
 }
 
 // An Attempt is a mode that was tried and doesn't work.
@@ -111,5 +111,5 @@ type SettingError struct{ Key, Wrong, Remedy string }
 
 func (e *SettingError) Error() string { return e.Key + ": " + e.Wrong + ": " + e.Remedy }
 
-// errSetup means that a command was not run because its walls could not be put up.
+// errSetup means that a command was not run because the sandbox could not be set up.
 var errSetup = errors.New("the walls of the sandbox could not be put up")

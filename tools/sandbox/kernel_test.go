@@ -22,15 +22,14 @@ import (
 	"parley/tools/sandbox"
 )
 
-// everyMode runs a test within each kind of walls, and without walls.
+// everyMode runs a test in each mode, including the one without isolation.
 func everyMode(t *testing.T, test func(t *testing.T, b *sandbox.Box)) {
 	t.Helper()
 	eachMode(t, test)
-	t.Run("none", func(t *testing.T) { test(t, open(t, sandbox.None, func(*sandbox.Config) {})) })
+	t.Run("none", func(t *testing.T) { test(t, openBox(t, sandbox.None, func(*sandbox.Config) {})) })
 }
 
-// ownFiles are the names below a process's folder in /proc that it may write to: they are about
-// itself alone.
+// ownFiles returns the names below a process's folder in /proc to which it may write, because they only affect itself.
 func ownFiles() map[string]bool {
 	own := map[string]bool{}
 	for name := range strings.FieldsSeq(`autogroup clear_refs comm coredump_filter current exec fscreate keycreate sockcreate prev
@@ -40,7 +39,7 @@ func ownFiles() map[string]bool {
 	return own
 }
 
-// devices are what every program may write to.
+// devices returns the devices to which every program may write.
 func devices() map[string]bool {
 	all := map[string]bool{}
 	for name := range strings.FieldsSeq(`/dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/tty /dev/ptmx /dev/pts/ptmx`) {
@@ -49,9 +48,9 @@ func devices() map[string]bool {
 	return all
 }
 
-// walkKernel prints each file below the folders of the kernel's that can be opened for writing. It writes
-// nothing. Files about processes of the command's own, and the devices of every program, are left out;
-// with theirs also files that all users of this machine may write to.
+// walkKernel prints each file below the kernel's folders that can be opened for writing. It writes nothing. It leaves
+// out files about the command's own processes, and the devices of every program; if theirs is true, also files that all
+// users of this machine may write to.
 func walkKernel(theirs bool) error {
 	own, free := ownFiles(), devices()
 	var tried int
@@ -61,13 +60,14 @@ func walkKernel(theirs bool) error {
 				return nil // nothing can be opened there
 			}
 			if e.IsDir() {
-				// What is shared by all processes is in /proc itself; of processes one is enough, and its threads are as it.
+				// Files that all processes share are in /proc itself. Looking at one process is enough, and its threads
+				// have the same files.
 				rest, inProc := strings.CutPrefix(path, "/proc/")
 				first, below, _ := strings.Cut(rest, "/")
 				if _, err := strconv.Atoi(first); inProc && err == nil && first != strconv.Itoa(os.Getpid()) && first != "1" || below == "task" || below == "fd" || below == "map_files" {
 					return fs.SkipDir
 				}
-				if path == "/dev/shm" || path == "/dev/mqueue" { // bounded by the command's limits, and its own
+				if path == "/dev/shm" || path == "/dev/mqueue" { // limited by the command's own limits
 					return fs.SkipDir
 				}
 				return nil
@@ -98,15 +98,15 @@ func walkKernel(theirs bool) error {
 	return nil
 }
 
-// No command can open a file of the kernel's for writing, whoever runs this program. It looks for all
-// that there is inside: root may write to thousands of files through which it rules the machine.
+// No command can open a file of the kernel for writing, whoever runs this program. The test tries all files inside,
+// because root may write to thousands of files that control the machine.
 func TestNothingOfTheKernelCanBeWritten(t *testing.T) {
 	everyMode(t, func(t *testing.T, b *sandbox.Box) {
 		what := []string{"walk kernel"}
 		if b.Mode() == sandbox.None {
-			what = append(what, "theirs") // devices that all users may use are not the matter of walls there
+			what = append(what, "theirs") // without isolation, devices of all users are allowed
 		}
-		r := try(t, b, t.TempDir(), what...)
+		r := tryInside(t, b, t.TempDir(), what...)
 		if r.ExitCode != 0 || strings.Contains(r.Stdout, "writable:") {
 			t.Errorf("it ended with %d: %s%s", r.ExitCode, r.Stdout, r.Stderr)
 		}
@@ -114,19 +114,19 @@ func TestNothingOfTheKernelCanBeWritten(t *testing.T) {
 			t.Errorf("it has found nothing to try: %s", r.Stdout)
 		}
 		for _, path := range []string{"/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/sysrq-trigger", "/proc/irq/default_smp_affinity", "/sys/kernel/uevent_helper", "/sys/power/state"} {
-			if r := sh(t, b, t.TempDir(), `true >>"$1"`, path); r.ExitCode == 0 {
+			if r := runShell(t, b, t.TempDir(), `true >>"$1"`, path); r.ExitCode == 0 {
 				t.Errorf("%s could be opened", path)
 			}
 		}
 	})
 }
 
-// No command runs as root, of whatever kind it is, and none has a right or a group of root's.
+// No command of any kind runs as root, and none has a capability or a group of root.
 func TestNoCommandIsRoot(t *testing.T) {
 	everyMode(t, func(t *testing.T, b *sandbox.Box) {
 		dir := t.TempDir()
 		must(t, os.MkdirAll(filepath.Join(dir, "jobs", "one"), 0o755))
-		program := self(t)
+		program := testProgram(t)
 		inside := sandbox.Command{Args: []string{program, "attempt", "who"}, Workspace: dir}
 		kinds := map[string]sandbox.Command{"a plain one": inside}
 		c := inside
@@ -138,13 +138,13 @@ func TestNoCommandIsRoot(t *testing.T) {
 		c.ReadOnly = true
 		kinds["one that reads"] = c
 		c = inside
-		c.Writes = "jobs/one"
+		c.WritableDir = "jobs/one"
 		kinds["a job"] = c
 		c.WritesAll = true
 		kinds["a job that writes"] = c
-		kinds["this program"] = sandbox.Command{Own: true, Args: []string{"attempt", "who"}}
+		kinds["this program"] = sandbox.Command{OwnProgram: true, Args: []string{"attempt", "who"}}
 		for name, c := range kinds {
-			c.Network = b.Mode() == sandbox.None && !c.Own
+			c.Network = b.Mode() == sandbox.None && !c.OwnProgram
 			r, err := b.Run(t.Context(), c)
 			if err != nil || r.ExitCode != 0 {
 				t.Errorf("%s gave %+v, %v", name, r, err)
@@ -153,8 +153,8 @@ func TestNoCommandIsRoot(t *testing.T) {
 	})
 }
 
-// who returns an error if this process has anything of root's.
-func who() error {
+// checkNotRoot returns an error if this process has any of root's rights.
+func checkNotRoot() error {
 	var ids [6]int
 	ids[0], ids[1], ids[2] = unix.Getresuid()
 	ids[3], ids[4], ids[5] = unix.Getresgid()
@@ -185,8 +185,8 @@ func who() error {
 	return nil
 }
 
-// A workspace that was root's is given to the user that commands run as, once and whole, but for what
-// has another name that may be outside, and what root adds to it later likewise.
+// A workspace that belonged to root is given to the commands' user, completely and once, except for files with a second
+// name, which may be outside. Files that root adds later are given, too.
 func TestAWorkspaceOfRootsIsGiven(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root runs commands as another user")
@@ -199,12 +199,12 @@ func TestAWorkspaceOfRootsIsGiven(t *testing.T) {
 		must(t, os.Link(outside, filepath.Join(dir, "a", "linked")))
 		must(t, os.Symlink(outside, filepath.Join(dir, "a", "pointed")))
 		const line = `set -e; cat a/b/file; echo more >>a/b/file; mkdir a/b/c; mv a/b/file a/b/c; rm -r a/b; ! echo evil 2>/dev/null >a/linked`
-		if r := sh(t, b, dir, line); r.ExitCode != 0 || r.Stdout != "old\n" {
+		if r := runShell(t, b, dir, line); r.ExitCode != 0 || r.Stdout != "old\n" {
 			t.Errorf("it gave %+v", r)
 		}
 		must(t, os.MkdirAll(filepath.Join(dir, "later", "still"), 0o700))
 		must(t, os.WriteFile(filepath.Join(dir, "later", "still", "file"), []byte("old\n"), 0o600))
-		if r := sh(t, b, dir, `set -e; echo more >>later/still/file; rm -r later`); r.ExitCode != 0 {
+		if r := runShell(t, b, dir, `set -e; echo more >>later/still/file; rm -r later`); r.ExitCode != 0 {
 			t.Errorf("later it gave %+v", r)
 		}
 		for path, want := range map[string]uint32{dir: sandbox.CommandUser, filepath.Join(dir, "a"): sandbox.CommandUser, outside: 0} {
@@ -220,7 +220,7 @@ func TestAWorkspaceOfRootsIsGiven(t *testing.T) {
 	})
 }
 
-// A workspace that belongs to somebody is worked on as that user, whose group is never root's.
+// A command works in a user's workspace as that user, whose group is never root's.
 func TestAWorkspaceKeepsItsOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root runs commands as another user")
@@ -229,15 +229,14 @@ func TestAWorkspaceKeepsItsOwner(t *testing.T) {
 		dir := t.TempDir()
 		must(t, os.Chown(dir, 4242, 0))
 		must(t, os.WriteFile(filepath.Join(dir, "roots"), []byte("x"), 0o600))
-		if r := sh(t, b, dir, `echo "$(id -u) $(id -G)" >who; cat who roots`); r.Stdout != "4242 65527\nx" {
+		if r := runShell(t, b, dir, `echo "$(id -u) $(id -G)" >who; cat who roots`); r.Stdout != "4242 65527\nx" {
 			t.Errorf("it gave %+v", r)
 		}
 	})
 }
 
-// Root's own directory, in which a person works, is given to nobody: a command works there as another
-// user, and what it makes is root's. What is there of others stays theirs, and no program there gives it
-// rights.
+// Root's own directory, in which a person works, is given to nobody: a command works there as another user, and its
+// files belong to root. Other users' files there stay theirs, and no program there gives the command rights.
 func TestRootsOwnDirectoryIsKept(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root has a directory of root's")
@@ -272,7 +271,7 @@ func TestRootsOwnDirectoryIsKept(t *testing.T) {
 	})
 }
 
-// Another's own directory is worked in as that user, and what is root's there stays root's.
+// A command works in another user's own directory as that user, and root's files there stay root's.
 func TestAnothersOwnDirectoryIsKept(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root works in another's directory")
@@ -293,18 +292,18 @@ func TestAnothersOwnDirectoryIsKept(t *testing.T) {
 	})
 }
 
-// A program with a set-ID bit would run with the rights of whoever owns it, for everybody who comes
-// to the workspace from outside. No call sets one, and none that is there stays.
+// A program with a set-ID bit would run with its owner's rights for everybody who comes to the workspace from outside.
+// No system call sets one, and none that exists is kept.
 func TestNoSetIDBits(t *testing.T) {
 	everyMode(t, func(t *testing.T, b *sandbox.Box) {
 		dir := t.TempDir()
-		if r := try(t, b, dir, "set-ID"); r.ExitCode != 0 {
+		if r := tryInside(t, b, dir, "set-ID"); r.ExitCode != 0 {
 			t.Errorf("it ended with %d: %s%s", r.ExitCode, r.Stdout, r.Stderr)
 		}
-		if r := try(t, b, dir, "ring"); r.ExitCode != 9 { // which makes files as well
+		if r := tryInside(t, b, dir, "ring"); r.ExitCode != 9 { // it also makes files
 			t.Errorf("io_uring ended with %d: %s%s", r.ExitCode, r.Stdout, r.Stderr)
 		}
-		if r := sh(t, b, dir, `umask 022; echo x >a; chmod 755 a; chmod 1777 a; mkdir -m 1777 d; test -x a`); r.ExitCode != 0 {
+		if r := runShell(t, b, dir, `umask 022; echo x >a; chmod 755 a; chmod 1777 a; mkdir -m 1777 d; test -x a`); r.ExitCode != 0 {
 			t.Errorf("what sets none ended with %+v", r)
 		}
 	})
@@ -313,16 +312,16 @@ func TestNoSetIDBits(t *testing.T) {
 		left := filepath.Join(dir, "left")
 		must(t, os.WriteFile(left, nil, 0o755))
 		must(t, unix.Chmod(left, 0o6755))
-		sh(t, b, dir, `true`)
+		runShell(t, b, dir, `true`)
 		if info, err := os.Stat(left); err != nil || info.Mode() != 0o755 {
 			t.Errorf("its mode is %v, %v", info.Mode(), err)
 		}
 	})
 }
 
-// ring tries the calls of io_uring. One that the kernel carries out fails for another reason: it gets
-// nothing to work with.
-func ring() error {
+// tryIOUring tries the calls of io_uring. A call that the kernel carries out fails for another reason, because its
+// arguments are empty.
+func tryIOUring() error {
 	for _, call := range []uintptr{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER} {
 		if _, _, failed := unix.Syscall6(call, 0, 0, 0, 0, 0, 0); failed != unix.ENOSYS {
 			return nil
@@ -331,8 +330,8 @@ func ring() error {
 	return unix.ENOSYS
 }
 
-// setIDs tries every call that gives a file a set-ID bit.
-func setIDs() error {
+// trySetIDs tries every system call that gives a file a set-ID bit.
+func trySetIDs() error {
 	if err := os.WriteFile("file", nil, 0o755); err != nil {
 		return err
 	}
@@ -386,8 +385,8 @@ func setIDs() error {
 	return err
 }
 
-// nest makes so many folders, each in the one before.
-func nest(depth int) error {
+// makeNested makes that many folders, each inside the one before.
+func makeNested(depth int) error {
 	for range depth {
 		if err := os.Mkdir("d", 0o700); err != nil {
 			return err
@@ -399,8 +398,7 @@ func nest(depth int) error {
 	return os.WriteFile("deepest", nil, 0o600)
 }
 
-// Folders in folders without end end the command that makes them, and are removed: the next command
-// runs.
+// Folders that are nested too deep end the command that makes them, and are removed: the next command runs.
 func TestDeepFoldersAreRemoved(t *testing.T) {
 	everyMode(t, func(t *testing.T, b *sandbox.Box) {
 		dir := t.TempDir()
@@ -410,7 +408,7 @@ func TestDeepFoldersAreRemoved(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 			defer cancel()
 			r, err := b.Run(ctx, sandbox.Command{
-				Args:      []string{"sh", "-c", where + more, self(t), self(t), "attempt", "nest", strconv.Itoa(depth)},
+				Args:      []string{"sh", "-c", where + more, testProgram(t), testProgram(t), "attempt", "nest", strconv.Itoa(depth)},
 				Workspace: dir, Network: b.Mode() == sandbox.None, Quota: sandbox.Quota{Bytes: 200 << 20, Items: 20_000},
 			})
 			must(t, err)
@@ -421,7 +419,7 @@ func TestDeepFoldersAreRemoved(t *testing.T) {
 				t.Errorf("it ended with %d, %q, %q: %s", r.ExitCode, r.Killed, r.Detail, r.Stdout+r.Stderr)
 			}
 			// The first command may have taken its own rights away before it was ended.
-			if r := sh(t, b, dir, `chmod -R u+rwX d; find . | wc -l; cat file; rm -r d`); r.ExitCode != 0 || r.Killed != "" || !strings.HasSuffix(r.Stdout, "kept") || strings.Contains(r.Stdout, "tmp") {
+			if r := runShell(t, b, dir, `chmod -R u+rwX d; find . | wc -l; cat file; rm -r d`); r.ExitCode != 0 || r.Killed != "" || !strings.HasSuffix(r.Stdout, "kept") || strings.Contains(r.Stdout, "tmp") {
 				t.Errorf("the next command gave %+v", r)
 			}
 			if names, err := filepath.Glob(filepath.Join(dir, ".parley-*")); err != nil || len(names) > 0 {
@@ -440,24 +438,23 @@ func TestDeepFoldersAreRemoved(t *testing.T) {
 		if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
 			t.Errorf("of temporary files there are left %v, %v", left, err)
 		}
-		if r := sh(t, b, dir, `cat file`); r.Stdout != "kept" {
+		if r := runShell(t, b, dir, `cat file`); r.Stdout != "kept" {
 			t.Errorf("at last it gave %+v", r)
 		}
 	})
 }
 
-// What an earlier release, or a supervisor that was killed, has left does not keep commands from
-// running.
-func TestDeepFoldersOfBefore(t *testing.T) {
+// Deep folders that an earlier release, or a supervisor that was killed, has left don't keep commands from running.
+func TestDeepFoldersOfEarlierReleases(t *testing.T) {
 	eachMode(t, func(t *testing.T, b *sandbox.Box) {
 		dir := t.TempDir()
 		left := filepath.Join(dir, ".parley-abcdefghijklmnopqrstuvwxyz.tmp")
 		must(t, os.MkdirAll(filepath.Join(left, "a", "b"), 0o700))
 		must(t, mkdirDeep(dir, 1500))
-		if r := sh(t, b, dir, `find . | wc -l`); r.ExitCode != 0 || r.Killed != "" && r.Killed != sandbox.Disk {
+		if r := runShell(t, b, dir, `find . | wc -l`); r.ExitCode != 0 || r.Killed != "" && r.Killed != sandbox.Disk {
 			t.Errorf("it gave %+v", r)
 		}
-		if r := sh(t, b, dir, `rm -r d`); r.ExitCode != 0 || r.Killed != "" {
+		if r := runShell(t, b, dir, `rm -r d`); r.ExitCode != 0 || r.Killed != "" {
 			t.Errorf("the next gave %+v", r)
 		}
 		if _, err := os.Lstat(left); !errors.Is(err, fs.ErrNotExist) {
@@ -466,7 +463,7 @@ func TestDeepFoldersOfBefore(t *testing.T) {
 	})
 }
 
-// mkdirDeep makes so many folders below a folder, each in the one before.
+// mkdirDeep makes that many folders below a folder, each inside the one before.
 func mkdirDeep(dir string, depth int) error {
 	at, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	for ; err == nil && depth > 0; depth-- {
@@ -480,16 +477,16 @@ func mkdirDeep(dir string, depth int) error {
 	return errors.Join(err, unix.Close(at))
 }
 
-// A command does not learn from the processes around it where its workspace is on this machine.
-func TestTheWallsDoNotTellWhereTheyAre(t *testing.T) {
-	b := open(t, sandbox.Bubblewrap, func(*sandbox.Config) {})
+// A command can't find out from the processes around it where its workspace is on this machine.
+func TestTheHostPathOfAWorkspaceIsHidden(t *testing.T) {
+	b := openBox(t, sandbox.Bubblewrap, func(*sandbox.Config) {})
 	dir := t.TempDir()
-	if r := sh(t, b, dir, `cat /proc/*/cmdline /proc/*/environ 2>/dev/null | tr '\0' '\n'`); !strings.Contains(r.Stdout, "bwrap") || strings.Contains(r.Stdout, filepath.Base(filepath.Dir(dir))) {
+	if r := runShell(t, b, dir, `cat /proc/*/cmdline /proc/*/environ 2>/dev/null | tr '\0' '\n'`); !strings.Contains(r.Stdout, "bwrap") || strings.Contains(r.Stdout, filepath.Base(filepath.Dir(dir))) {
 		t.Errorf("it reads %s", r.Stdout)
 	}
 }
 
-// Folders that commands may read are read also where they are root's alone, and written by none.
+// A folder that commands may read can be read even if only root can, and can't be written.
 func TestFoldersOfRootsAloneAreShown(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root shows what is root's")
@@ -505,7 +502,7 @@ func TestFoldersOfRootsAloneAreShown(t *testing.T) {
 	eachModeWith(t, func(cfg *sandbox.Config) { cfg.Read = append(cfg.Read, read) }, func(t *testing.T, b *sandbox.Box) {
 		r, err := b.Run(t.Context(), sandbox.Command{
 			Args:      []string{"sh", "-c", `set -e; "$SHOWN/run"; "$1/run"; for d in "$SHOWN" "$1"; do ! true 2>/dev/null >"$d/new"; ! true 2>/dev/null >>"$d/run"; ! chmod 777 "$d/run" 2>/dev/null; done`, "sh", read},
-			Workspace: t.TempDir(), Shows: []sandbox.Shown{{Path: shown, As: "/skills/one", Env: "SHOWN"}},
+			Workspace: t.TempDir(), ShownFolders: []sandbox.Shown{{Path: shown, PathInside: "/skills/one", Env: "SHOWN"}},
 		})
 		if err != nil || r.ExitCode != 0 || r.Stdout != "ran\nran\n" {
 			t.Errorf("it gave %+v, %v", r, err)
@@ -513,19 +510,19 @@ func TestFoldersOfRootsAloneAreShown(t *testing.T) {
 	})
 }
 
-// A file that a command may only read is not changed through a descriptor, either: neither its mode
-// nor its times, its owner or its attributes. In its own workspace a command changes modes and times so.
-func TestWhatIsReadIsNotChanged(t *testing.T) {
+// A file that a command may only read can't be changed through a descriptor either: not its mode, times, owner or
+// attributes. In its own workspace, a command can change modes and times this way.
+func TestReadableFilesAreNotChanged(t *testing.T) {
 	eachMode(t, func(t *testing.T, b *sandbox.Box) {
 		shown, dir := t.TempDir(), t.TempDir()
 		file := filepath.Join(shown, "file")
 		must(t, os.WriteFile(file, []byte("x"), 0o640))
 		must(t, os.MkdirAll(filepath.Join(dir, "jobs", "one"), 0o755))
 		must(t, os.WriteFile(filepath.Join(dir, "file"), []byte("x"), 0o640))
-		before, own := look(t, shown), look(t, dir)
+		before, own := describeFolder(t, shown), describeFolder(t, dir)
 		run := func(c sandbox.Command, path, may string) {
 			t.Helper()
-			c.Args = []string{"sh", "-c", `exec "$1" attempt change "$2" "$3"`, "sh", self(t), path, may}
+			c.Args = []string{"sh", "-c", `exec "$1" attempt change "$2" "$3"`, "sh", testProgram(t), path, may}
 			c.Workspace = dir
 			r, err := b.Run(t.Context(), c)
 			if err != nil || r.ExitCode != 0 {
@@ -536,24 +533,24 @@ func TestWhatIsReadIsNotChanged(t *testing.T) {
 		if b.Mode() == sandbox.Bubblewrap {
 			path = "/skills/one/file"
 		}
-		run(sandbox.Command{Shows: []sandbox.Shown{{Path: shown, As: "/skills/one"}}}, path, "not")
+		run(sandbox.Command{ShownFolders: []sandbox.Shown{{Path: shown, PathInside: "/skills/one"}}}, path, "not")
 		run(sandbox.Command{ReadOnly: true}, "file", "not")
-		run(sandbox.Command{Writes: "jobs/one"}, "file", "not")
-		if now := look(t, shown); now != before {
+		run(sandbox.Command{WritableDir: "jobs/one"}, "file", "not")
+		if now := describeFolder(t, shown); now != before {
 			t.Errorf("the folder was\n%s\nand is\n%s", before, now)
 		}
-		if now := look(t, dir); now != own {
+		if now := describeFolder(t, dir); now != own {
 			t.Errorf("the workspace was\n%s\nand is\n%s", own, now)
 		}
 		run(sandbox.Command{}, "file", "may")
-		if now := look(t, dir); now == own {
+		if now := describeFolder(t, dir); now == own {
 			t.Error("in the workspace nothing has changed")
 		}
 	})
 }
 
-// changeOpen tries to change a file that is open for reading alone.
-func changeOpen(path string, may bool) error {
+// tryChangingOpenFile tries to change a file that is open for reading only.
+func tryChangingOpenFile(path string, may bool) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err

@@ -26,21 +26,20 @@ import (
 	"parley/tools/testrace"
 )
 
-// An excess is a command that takes more than it may, and what it is ended for.
+// An excess is a command that exceeds a limit, and the reasons for which it may be ended.
 type excess struct {
-	line string
-	why  sandbox.Reason
-	or   sandbox.Reason // what it may reach first; "" for nothing else
+	line        string
+	reason      sandbox.Reason
+	otherReason sandbox.Reason // another limit that it may reach first; "" for none
 }
 
 // endedFor reports whether a command was ended for its excess.
 func (e excess) endedFor(r sandbox.Result) bool {
-	return r.Killed != "" && (r.Killed == e.why || r.Killed == e.or) && r.Detail != "" && r.ExitCode == -1
+	return r.Killed != "" && (r.Killed == e.reason || r.Killed == e.otherReason) && r.Detail != "" && r.ExitCode == -1
 }
 
-// bomb makes processes without end, where anything bounds that: root is bound by
-// nothing but control groups.
-func bomb(groups bool) string {
+// forkBomb returns a script that makes processes without end, if a limit applies: only control groups limit root.
+func forkBomb(groups bool) string {
 	if os.Geteuid() == 0 && !groups {
 		return `bomb() { [ $1 -gt 0 ] && { bomb $(($1-1)) & bomb $(($1-1)) & }; sleep 10; }; bomb 9`
 	}
@@ -48,10 +47,10 @@ func bomb(groups bool) string {
 	return `sleep 10 & bomb() { bomb | bomb & }; bomb; wait`
 }
 
-// excesses are those that are tried with and without control groups.
-func excesses(groups bool) []excess {
+// excessiveCommands returns the commands that are tried with and without control groups.
+func excessiveCommands(groups bool) []excess {
 	return []excess{
-		{bomb(groups), sandbox.Processes, sandbox.Memory}, // so many shells may take the memory, too
+		{forkBomb(groups), sandbox.Processes, sandbox.Memory}, // that many shells may also exceed the memory
 		{`for i in $(seq 100); do sleep 10 & done; wait`, sandbox.Processes, ""},
 		{`"$1" attempt memory 200`, sandbox.Memory, ""},
 		{`for i in 1 2 3 4 5; do "$1" attempt memory 20 & done; wait`, sandbox.Memory, ""},
@@ -61,40 +60,40 @@ func excesses(groups bool) []excess {
 func TestTakesNoMoreThanItMay(t *testing.T) {
 	change := func(c *sandbox.Config) { c.MemoryMB, c.TmpMB = 64, 8 }
 	eachModeWith(t, change, func(t *testing.T, b *sandbox.Box) {
-		for _, c := range append(excesses(b.Groups()), []excess{
+		for _, c := range append(excessiveCommands(b.Groups()), []excess{
 			{`i=0; while :; do head -c 1000000 /dev/zero >big$i; i=$((i+1)); done`, sandbox.Disk, ""},
 			{`i=0; while :; do : >many$i; i=$((i+1)); done`, sandbox.Disk, ""},
 			{`mkdir closed; head -c 19000000 /dev/zero >closed/f; head -c 19000000 /dev/zero >g; chmod 0 closed; sleep 10`, sandbox.Disk, ""},
 		}...) {
 			workspace := t.TempDir()
-			r := sh(t, b, workspace, c.line, self(t))
+			r := runShell(t, b, workspace, c.line, testProgram(t))
 			if !c.endedFor(r) {
 				t.Errorf("%s ended with %d, %q %s: %.300s", c.line, r.ExitCode, r.Killed, r.Detail, r.Stderr)
 			}
 		}
-		// What is too large for its file system or its limit is an error of the program's,
-		// however often the workspace is looked at meanwhile.
-		r := sh(t, b, t.TempDir(), `head -c 30000000 /dev/zero >big; truncate -s 1T sparse; ls -l; for i in 1 2 3; do mkdir d$i; echo x >d$i/f; sleep 0.2; done`)
+		// A file that is too large for its file system or its limit is an error for the program, however often the
+		// workspace is measured meanwhile.
+		r := runShell(t, b, t.TempDir(), `head -c 30000000 /dev/zero >big; truncate -s 1T sparse; ls -l; for i in 1 2 3; do mkdir d$i; echo x >d$i/f; sleep 0.2; done`)
 		if r.Killed != "" || strings.Contains(r.Stderr, "killed") {
 			t.Errorf("a large file: %+v", r)
 		}
 		if !strings.Contains(r.Stdout, " 20643840 ") || strings.Contains(r.Stdout, "1099511627776") {
 			t.Errorf("it made files larger than the workspace may be: %s", r.Stdout)
 		}
-		r = sh(t, b, t.TempDir(), `for i in 1 2 3 4; do head -c 9000000 /dev/zero >"$TMPDIR/$i"; done; sleep 1; echo over`)
+		r = runShell(t, b, t.TempDir(), `for i in 1 2 3 4; do head -c 9000000 /dev/zero >"$TMPDIR/$i"; done; sleep 1; echo over`)
 		if b.Mode() == sandbox.Landlock && r.Killed != sandbox.Disk || b.Mode() == sandbox.Bubblewrap && !strings.Contains(r.Stderr, "No space left") {
 			t.Errorf("temporary files: %+v", r)
 		}
-		// A workspace that holds too much can be cleared, and not filled.
+		// A workspace that exceeds its quota can be emptied, but not filled further.
 		full := t.TempDir()
 		for _, name := range []string{"a", "b"} {
 			must(t, os.WriteFile(filepath.Join(full, name), make([]byte, 15<<20), 0o600))
 		}
-		if r := sh(t, b, full, `sleep 0.3; rm a; echo removed`); r.Stdout != "removed\n" || r.Killed != "" {
+		if r := runShell(t, b, full, `sleep 0.3; rm a; echo removed`); r.Stdout != "removed\n" || r.Killed != "" {
 			t.Errorf("it cannot be cleared: %+v", r)
 		}
 		must(t, os.WriteFile(filepath.Join(full, "a"), make([]byte, 15<<20), 0o600))
-		if r := sh(t, b, full, `head -c 1000000 /dev/zero >c`); r.Killed != sandbox.Disk {
+		if r := runShell(t, b, full, `head -c 1000000 /dev/zero >c`); r.Killed != sandbox.Disk {
 			t.Errorf("it can be filled: %+v", r)
 		}
 	})
@@ -120,15 +119,15 @@ func TestOutputIsBounded(t *testing.T) {
 		if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 4<<20 {
 			t.Errorf("%d bytes of memory were kept", grown)
 		}
-		r = sh(t, b, t.TempDir(), `seq 1 30000; echo end`)
+		r = runShell(t, b, t.TempDir(), `seq 1 30000; echo end`)
 		if !strings.HasPrefix(r.Stdout, "1\n2\n3\n") || !strings.HasSuffix(r.Stdout, "\n29999\n30000\nend\n") || r.ExitCode != 0 {
 			t.Errorf("beginning and end are not kept: %.20s … %s", r.Stdout, r.Stdout[len(r.Stdout)-20:])
 		}
 	})
 }
 
-// stubborn starts processes that do not want to end. Its argument marks them all.
-const stubborn = `trap '' TERM HUP INT
+// stubbornScript starts processes that ignore signals to end. Its argument marks all of them.
+const stubbornScript = `trap '' TERM HUP INT
 	setsid sh -c 'trap "" TERM HUP; sleep 1001 & sleep 1001' "$1" &
 	(sh -c 'trap "" TERM; while :; do sleep 1; done' "$1" &) &
 	nohup setsid sleep 1001 >/dev/null 2>&1 &`
@@ -138,12 +137,12 @@ func TestNothingOutlivesACommand(t *testing.T) {
 		mark := "mark-" + t.Name() + "-" + time.Now().Format("150405.000000")
 		none := func(when string) {
 			t.Helper()
-			if left := with(mark); len(left) > 0 {
+			if left := processesWith(mark); len(left) > 0 {
 				t.Errorf("%s: %d processes are left", when, len(left))
 			}
 		}
 		began := time.Now()
-		if r := sh(t, b, t.TempDir(), stubborn+`
+		if r := runShell(t, b, t.TempDir(), stubbornScript+`
 			sleep 99 & echo hi`, mark); r.Stdout != "hi\n" || r.ExitCode != 0 || r.Killed != "" {
 			t.Errorf("it gave %+v", r)
 		}
@@ -157,7 +156,7 @@ func TestNothingOutlivesACommand(t *testing.T) {
 				ctx, cancel = context.WithTimeout(t.Context(), 700*time.Millisecond)
 			}
 			r, err := b.Run(ctx, sandbox.Command{
-				Args: []string{"sh", "-c", stubborn + "\necho up; wait; sleep 100", "sh", mark}, Workspace: t.TempDir(),
+				Args: []string{"sh", "-c", stubbornScript + "\necho up; wait; sleep 100", "sh", mark}, Workspace: t.TempDir(),
 				Output: func([]byte) {
 					if how == "cancel" {
 						cancel()
@@ -170,14 +169,13 @@ func TestNothingOutlivesACommand(t *testing.T) {
 			none("after a " + how)
 			cancel()
 		}
-		if r := sh(t, b, t.TempDir(), `kill -9 $$`, mark); r.ExitCode != 137 {
+		if r := runShell(t, b, t.TempDir(), `kill -9 $$`, mark); r.ExitCode != 137 {
 			t.Errorf("a signal gave %+v", r)
 		}
 	})
 }
 
-// A worker that dies, or stands still, leaves no process, and nothing is written
-// for it anymore.
+// A worker that dies, or is paused, leaves no process, and nothing more is written for it.
 func TestAWorkerThatIsGone(t *testing.T) {
 	eachMode(t, func(t *testing.T, b *sandbox.Box) {
 		for _, how := range []struct {
@@ -186,8 +184,8 @@ func TestAWorkerThatIsGone(t *testing.T) {
 		}{{"killed", unix.SIGKILL}, {"stopped", unix.SIGSTOP}} {
 			workspace := t.TempDir()
 			mark := "mark-" + how.name + "-" + t.Name() + time.Now().Format("150405.000000")
-			cmd := exec.Command(self(t), "attempt", "worker", string(b.Mode()), workspace,
-				"set -- "+mark+"; "+stubborn+` while :; do date +%N >>written; sleep 0.02; done # `+mark)
+			cmd := exec.Command(testProgram(t), "attempt", "worker", string(b.Mode()), workspace,
+				"set -- "+mark+"; "+stubbornScript+` while :; do date +%N >>written; sleep 0.02; done # `+mark)
 			must(t, cmd.Start())
 			ended := make(chan error, 1)
 			go func() { ended <- cmd.Wait() }()
@@ -198,7 +196,7 @@ func TestAWorkerThatIsGone(t *testing.T) {
 			})
 			must(t, cmd.Process.Signal(how.signal))
 			waitFor(t, "the command's end", func() bool {
-				left := with(mark)
+				left := processesWith(mark)
 				return !slices.ContainsFunc(left, func(pid int) bool { return pid != cmd.Process.Pid })
 			})
 			last, err := os.ReadFile(written)
@@ -218,10 +216,10 @@ func TestAWorkerThatIsGone(t *testing.T) {
 	})
 }
 
-func TestIsNotStartedLate(t *testing.T) {
+func TestCommandsAreNotStartedLate(t *testing.T) {
 	eachMode(t, func(t *testing.T, b *sandbox.Box) {
 		workspace := t.TempDir()
-		c := sandbox.Command{Args: []string{"touch", "ran"}, Workspace: workspace, Held: time.Now().Add(-time.Minute)}
+		c := sandbox.Command{Args: []string{"touch", "ran"}, Workspace: workspace, HeldAt: time.Now().Add(-time.Minute)}
 		if _, err := b.Run(t.Context(), c); !errors.Is(err, sandbox.ErrLate) {
 			t.Errorf("it gave %v", err)
 		}
@@ -230,7 +228,7 @@ func TestIsNotStartedLate(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		c.Held = time.Now()
+		c.HeldAt = time.Now()
 		if _, err := b.Run(ctx, c); !errors.Is(err, context.Canceled) {
 			t.Errorf("after the end it gave %v", err)
 		}
@@ -241,8 +239,8 @@ func TestIsNotStartedLate(t *testing.T) {
 	})
 }
 
-// manyCalls is how many commands run one after the other, in each of the modes; by hand
-// ten thousand, and more time with -timeout.
+// manyCalls is how many commands run one after the other in each mode. By hand it can be ten thousand, with a longer
+// -timeout.
 var manyCalls = flag.Int("calls", 60, "how many commands TestManyCallsLeaveNothing runs")
 
 func TestManyCallsLeaveNothing(t *testing.T) {
@@ -250,28 +248,28 @@ func TestManyCallsLeaveNothing(t *testing.T) {
 		tmp := t.TempDir()
 		t.Setenv("TMPDIR", tmp)
 		workspace := t.TempDir()
-		sh(t, b, workspace, `true`)
+		runShell(t, b, workspace, `true`)
 		files := func() int {
 			entries, err := os.ReadDir("/proc/self/fd")
 			must(t, err)
 			return len(entries)
 		}
-		noGroups(t, b.Place())
-		fds, routines, held := files(), runtime.NumGoroutine(), len(with(tmp))
+		wantNoGroups(t, b.Place())
+		fds, routines, held := files(), runtime.NumGoroutine(), len(processesWith(tmp))
 		for range *manyCalls / 2 {
 			done := make(chan struct{})
-			go func() { // side by side with another
+			go func() { // in parallel to another
 				defer close(done)
-				sh(t, b, workspace, `echo x >"$TMPDIR/x"; sleep 60 & true`)
+				runShell(t, b, workspace, `echo x >"$TMPDIR/x"; sleep 60 & true`)
 			}()
-			if r := sh(t, b, workspace, `echo $((1+1))`); r.Stdout != "2\n" {
+			if r := runShell(t, b, workspace, `echo $((1+1))`); r.Stdout != "2\n" {
 				t.Fatalf("it gave %+v", r)
 			}
 			<-done
 		}
 		waitFor(t, "goroutines and files", func() bool { return runtime.NumGoroutine() <= routines && files() <= fds })
-		noGroups(t, b.Place())
-		if n := len(with(tmp)); n > held {
+		wantNoGroups(t, b.Place())
+		if n := len(processesWith(tmp)); n > held {
 			t.Errorf("%d processes are left", n-held)
 		}
 		if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
@@ -294,7 +292,7 @@ func TestHostsThatAreAllowed(t *testing.T) {
 		return s.Listener.Addr().String()
 	}
 	open1, closed := server("open"), server("closed")
-	b := open(t, sandbox.Bubblewrap, func(c *sandbox.Config) { c.Network.Hosts = []string{open1} })
+	b := openBox(t, sandbox.Bubblewrap, func(c *sandbox.Config) { c.Network.Hosts = []string{open1} })
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	run := func(network bool) sandbox.Result {
@@ -315,16 +313,16 @@ func TestHostsThatAreAllowed(t *testing.T) {
 	if len(asked) != 1 || <-asked != "open" {
 		t.Error("other servers were asked than the one that is allowed")
 	}
-	whole := open(t, sandbox.Bubblewrap, func(c *sandbox.Config) { c.Network.Full = true })
+	whole := openBox(t, sandbox.Bubblewrap, func(c *sandbox.Config) { c.Network.Full = true })
 	r, err := whole.Run(ctx, sandbox.Command{Args: []string{"curl", "-s", "http://" + closed}, Workspace: t.TempDir(), Network: true})
 	if err != nil || r.Stdout != "hello from closed" {
 		t.Errorf("with the whole network it gave %+v, %v", r, err)
 	}
 }
 
-// What a mode cannot keep is refused, and never less kept than was asked.
-func TestWhatCannotBeKeptIsRefused(t *testing.T) {
-	open(t, sandbox.Landlock, func(*sandbox.Config) {})
+// A request that a mode can't enforce is refused. It never runs with less protection.
+func TestUnenforceableRequestsAreRefused(t *testing.T) {
+	openBox(t, sandbox.Landlock, func(*sandbox.Config) {})
 	wrong := func(cfg sandbox.Config, key string) {
 		t.Helper()
 		_, err := sandbox.Open(t.Context(), cfg)
@@ -334,7 +332,7 @@ func TestWhatCannotBeKeptIsRefused(t *testing.T) {
 		}
 	}
 	for _, network := range []sandbox.Network{{Full: true}, {Hosts: []string{"example.com"}}} {
-		cfg := config(sandbox.Landlock)
+		cfg := testConfig(sandbox.Landlock)
 		cfg.Network = network
 		wrong(cfg, "sandbox.network")
 		t.Run("without bubblewrap", func(t *testing.T) {
@@ -345,46 +343,46 @@ func TestWhatCannotBeKeptIsRefused(t *testing.T) {
 			wrong(cfg, "sandbox.mode")
 		})
 	}
-	cfg := config(sandbox.None)
+	cfg := testConfig(sandbox.None)
 	cfg.Network = sandbox.Network{}
 	wrong(cfg, "sandbox.network")
 	cfg.Network.Full = true
 	b, err := sandbox.Open(t.Context(), cfg)
 	must(t, err)
-	if _, err := b.Run(t.Context(), sandbox.Command{Args: []string{"true"}, Workspace: t.TempDir()}); !errors.Is(err, sandbox.ErrNoNetworkWall) {
+	if _, err := b.Run(t.Context(), sandbox.Command{Args: []string{"true"}, Workspace: t.TempDir()}); !errors.Is(err, sandbox.ErrNoNetworkIsolation) {
 		t.Errorf("without walls and without the capability it gave %v", err)
 	}
-	if r := sh(t, b, t.TempDir(), `echo hi; echo "$TMPDIR"`); !strings.HasPrefix(r.Stdout, "hi\n") {
+	if r := runShell(t, b, t.TempDir(), `echo hi; echo "$TMPDIR"`); !strings.HasPrefix(r.Stdout, "hi\n") {
 		t.Errorf("without walls it gave %+v", r)
 	}
 }
 
-func TestAutoTakesWhatWorks(t *testing.T) {
+func TestAutoChoosesAWorkingMode(t *testing.T) {
 	for _, mode := range []sandbox.Mode{sandbox.Bubblewrap, sandbox.Landlock} {
-		open(t, mode, func(*sandbox.Config) {})
+		openBox(t, mode, func(*sandbox.Config) {})
 	}
-	b, err := sandbox.Open(t.Context(), config(sandbox.Auto))
+	b, err := sandbox.Open(t.Context(), testConfig(sandbox.Auto))
 	must(t, err)
 	if b.Mode() != sandbox.Bubblewrap {
 		t.Errorf("it took %s", b.Mode())
 	}
 	t.Setenv("PATH", t.TempDir())
-	if b, err = sandbox.Open(t.Context(), config(sandbox.Auto)); err != nil || b.Mode() != sandbox.Landlock {
+	if b, err = sandbox.Open(t.Context(), testConfig(sandbox.Auto)); err != nil || b.Mode() != sandbox.Landlock {
 		t.Errorf("without bubblewrap it took %v, %v", b, err)
 	}
 }
 
-// With control groups a command is refused what is far too much at once, so that it
-// does not depend on when it is looked at. Without them it is ended all the same.
+// With control groups, a command that far exceeds a limit is stopped at once, whenever it is measured. Without them, it
+// is ended a little later.
 func TestBombsInGroups(t *testing.T) {
 	for _, mode := range []sandbox.Mode{sandbox.Bubblewrap, sandbox.Landlock, sandbox.None} {
 		t.Run(string(mode), func(t *testing.T) {
-			b := open(t, mode, func(c *sandbox.Config) { c.MemoryMB, c.TmpMB = 64, 8 })
-			// Nothing ends all processes at once without walls, and each takes long to start
-			// under the race detector.
+			b := openBox(t, mode, func(c *sandbox.Config) { c.MemoryMB, c.TmpMB = 64, 8 })
+			// Without namespaces, nothing ends all processes at once, and each takes long to start under the race
+			// detector.
 			if mode != sandbox.None && !testrace.Raced {
-				for _, c := range excesses(false) {
-					if r := sh(t, b.WithoutGroups(), t.TempDir(), c.line, self(t)); !c.endedFor(r) {
+				for _, c := range excessiveCommands(false) {
+					if r := runShell(t, b.WithoutGroups(), t.TempDir(), c.line, testProgram(t)); !c.endedFor(r) {
 						t.Errorf("without groups %s ended with %d, %q %s: %.300s", c.line, r.ExitCode, r.Killed, r.Detail, r.Stderr)
 					}
 				}
@@ -392,22 +390,22 @@ func TestBombsInGroups(t *testing.T) {
 			if !b.Groups() {
 				t.Skip("NOT TESTED: control groups of commands, which cannot be made here")
 			}
-			for _, c := range excesses(true) {
-				if r := sh(t, b, t.TempDir(), c.line, self(t)); !c.endedFor(r) {
+			for _, c := range excessiveCommands(true) {
+				if r := runShell(t, b, t.TempDir(), c.line, testProgram(t)); !c.endedFor(r) {
 					t.Errorf("%s ended with %d, %q %s: %.300s", c.line, r.ExitCode, r.Killed, r.Detail, r.Stderr)
 				}
 			}
-			// It ends before anybody has looked, and is told all the same.
-			if r := sh(t, b, t.TempDir(), `for i in $(seq 600); do sleep 10 & done 2>/dev/null`); r.Killed != sandbox.Processes {
+			// It ends before it was measured, and the reason is reported anyway.
+			if r := runShell(t, b, t.TempDir(), `for i in $(seq 600); do sleep 10 & done 2>/dev/null`); r.Killed != sandbox.Processes {
 				t.Errorf("it had 600 processes and ended with %d, %q %s", r.ExitCode, r.Killed, r.Detail)
 			}
-			noGroups(t, b.Place())
+			wantNoGroups(t, b.Place())
 		})
 	}
 }
 
-// noGroups waits until no group of a command is left.
-func noGroups(t *testing.T, place cgroup.Place) {
+// wantNoGroups waits until no command's group is left.
+func wantNoGroups(t *testing.T, place cgroup.Place) {
 	t.Helper()
 	waitFor(t, "the groups to be removed", func() bool {
 		for _, dir := range []string{place.Pids.Path, place.Memory.Path} {
@@ -419,12 +417,12 @@ func noGroups(t *testing.T, place cgroup.Place) {
 	})
 }
 
-// A supervisor that is killed leaves processes and a group; whoever has run it ends
-// them, or else whoever starts next.
+// A supervisor that is killed leaves processes and a group. The process that started it ends them, or the next one that
+// starts.
 func TestASupervisorThatIsKilled(t *testing.T) {
 	for _, mode := range []sandbox.Mode{sandbox.Bubblewrap, sandbox.Landlock, sandbox.None} {
 		t.Run(string(mode), func(t *testing.T) {
-			b := open(t, mode, func(*sandbox.Config) {})
+			b := openBox(t, mode, func(*sandbox.Config) {})
 			if !b.Groups() {
 				t.Skip("NOT TESTED: control groups of commands, which cannot be made here")
 			}
@@ -434,7 +432,7 @@ func TestASupervisorThatIsKilled(t *testing.T) {
 			before := children(t)
 			go func() {
 				_, err := b.Run(t.Context(), sandbox.Command{
-					Args: []string{"sh", "-c", stubborn + "\necho up; sleep 1000", "sh", mark}, Workspace: t.TempDir(), Network: mode == sandbox.None,
+					Args: []string{"sh", "-c", stubbornScript + "\necho up; sleep 1000", "sh", mark}, Workspace: t.TempDir(), Network: mode == sandbox.None,
 					Output: func([]byte) { started <- struct{}{} },
 				})
 				ended <- err
@@ -448,21 +446,20 @@ func TestASupervisorThatIsKilled(t *testing.T) {
 			if err := <-ended; err == nil {
 				t.Error("it ended well")
 			}
-			if left := with(mark); len(left) > 0 {
+			if left := processesWith(mark); len(left) > 0 {
 				t.Errorf("%d processes are left", len(left))
 			}
-			noGroups(t, b.Place())
+			wantNoGroups(t, b.Place())
 		})
 	}
 }
 
-// Where commands have no namespaces of their own, their temporary files are in a folder of this
-// machine. It is gone once the command's supervisor was killed, and that of another command that
-// runs stays.
+// If commands have no namespaces of their own, their temporary files are in a folder of this machine. It is removed
+// after the command's supervisor was killed; the folder of another running command stays.
 func TestTemporaryFilesGoWithAKilledSupervisor(t *testing.T) {
 	for _, mode := range []sandbox.Mode{sandbox.Landlock, sandbox.None} {
 		t.Run(string(mode), func(t *testing.T) {
-			b := open(t, mode, func(*sandbox.Config) {})
+			b := openBox(t, mode, func(*sandbox.Config) {})
 			// start runs a command until its supervisor is killed or stop is called, and returns its folder.
 			start := func() (folder string, supervisors []int, stop func() error) {
 				before := children(t)
@@ -515,10 +512,10 @@ func TestTemporaryFilesGoWithAKilledSupervisor(t *testing.T) {
 func TestTemporaryFilesOfADeadProcessGoAtTheNextStart(t *testing.T) {
 	for _, mode := range []sandbox.Mode{sandbox.Landlock, sandbox.None} {
 		t.Run(string(mode), func(t *testing.T) {
-			open(t, mode, func(*sandbox.Config) {}) // or this machine cannot
+			openBox(t, mode, func(*sandbox.Config) {}) // or this machine cannot
 			workspace := t.TempDir()
 			told := filepath.Join(workspace, "told")
-			cmd := exec.Command(self(t), "attempt", "worker", string(mode), workspace, `echo secret >"$TMPDIR/file"; echo "$TMPDIR" >told.new; mv told.new told; exec sleep 1000`)
+			cmd := exec.Command(testProgram(t), "attempt", "worker", string(mode), workspace, `echo secret >"$TMPDIR/file"; echo "$TMPDIR" >told.new; mv told.new told; exec sleep 1000`)
 			must(t, cmd.Start())
 			waitFor(t, "the command to run", func() bool { _, err := os.Stat(told); return err == nil })
 			raw, err := os.ReadFile(told)
@@ -532,7 +529,7 @@ func TestTemporaryFilesOfADeadProcessGoAtTheNextStart(t *testing.T) {
 			_ = cmd.Wait() // it was killed
 			// Another process on this machine may start meanwhile and remove the folder too.
 			waitFor(t, "the next start to remove the folder", func() bool {
-				open(t, mode, func(*sandbox.Config) {})
+				openBox(t, mode, func(*sandbox.Config) {})
 				_, err := os.Stat(folder)
 				return errors.Is(err, fs.ErrNotExist)
 			})
@@ -540,13 +537,13 @@ func TestTemporaryFilesOfADeadProcessGoAtTheNextStart(t *testing.T) {
 	}
 }
 
-// children are the processes that this one has started.
+// children returns the processes that this one has started.
 func children(t *testing.T) map[int]bool {
 	t.Helper()
 	return childrenOf(t, os.Getpid())
 }
 
-// childrenOf are the processes that a process has started.
+// childrenOf returns the processes that a process has started.
 func childrenOf(t *testing.T, parent int) map[int]bool {
 	t.Helper()
 	pids := map[int]bool{}
@@ -555,7 +552,7 @@ func childrenOf(t *testing.T, parent int) map[int]bool {
 	for _, name := range names {
 		raw, _ := os.ReadFile(name) // the thread may have ended
 		for field := range strings.FieldsSeq(string(raw)) {
-			pids[number(field)] = true
+			pids[parseNumber(field)] = true
 		}
 	}
 	return pids

@@ -11,14 +11,14 @@ import (
 	"parley/tools/sandbox"
 )
 
-// The kernel takes an argument of 128 KB: such a script runs, whatever its letters
-// are in the request by which it is handed to the walls, and leaves nothing behind.
+// The kernel accepts an argument of 128 KB. A script of that size runs, whatever characters it contains, and leaves
+// nothing behind.
 func TestALongCommandRuns(t *testing.T) {
 	const size = 120_000
 	line := ": '" + strings.Repeat("<", size) + `'; printf %s "$1" | wc -c`
 	check := func(t *testing.T, b *sandbox.Box) {
 		t.Helper()
-		if r := sh(t, b, t.TempDir(), line, strings.Repeat("&", size)); strings.TrimSpace(r.Stdout) != strconv.Itoa(size) || r.Killed != "" {
+		if r := runShell(t, b, t.TempDir(), line, strings.Repeat("&", size)); strings.TrimSpace(r.Stdout) != strconv.Itoa(size) || r.Killed != "" {
 			t.Errorf("it said %.100q, %.100q, killed %q", r.Stdout, r.Stderr, r.Killed)
 		}
 	}
@@ -28,7 +28,7 @@ func TestALongCommandRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tmp := t.TempDir()
 			t.Setenv("TMPDIR", tmp)
-			b := open(t, mode, func(cfg *sandbox.Config) {
+			b := openBox(t, mode, func(cfg *sandbox.Config) {
 				if name == "bubblewrap with hosts" {
 					cfg.Network.Hosts = []string{"example.com"}
 				}

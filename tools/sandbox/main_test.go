@@ -27,14 +27,14 @@ import (
 	"parley/tools/testrace"
 )
 
-// The test binary is three programs: the tests, what the sandbox runs this program
-// for, and what is run inside, or instead of a worker, by the tests.
+// The test binary is three programs: the tests, the program that the sandbox starts, and the program that the tests run
+// inside the sandbox or instead of a worker.
 func TestMain(m *testing.M) {
 	if code, asked := sandbox.Main(os.Args); asked {
 		os.Exit(code)
 	}
 	if len(os.Args) > 2 && os.Args[1] == "attempt" {
-		if err := attempt(os.Args[2], os.Args[3:]...); err != nil {
+		if err := runAttempt(os.Args[2], os.Args[3:]...); err != nil {
 			fmt.Println("refused:", err)
 			os.Exit(9)
 		}
@@ -44,17 +44,16 @@ func TestMain(m *testing.M) {
 	if os.Getenv(inGroup) != "" {
 		os.Exit(m.Run())
 	}
-	os.Exit(testrace.Run(func() int { return bounded(m.Run) }))
+	os.Exit(testrace.Run(func() int { return runBounded(m.Run) }))
 }
 
-// bounded runs the tests where they cannot take the machine: some of the commands try
-// to, and one day the walls may not stand. Below the group that the tests are in they
-// make the groups of their commands.
-func bounded(run func() int) int {
+// runBounded runs the tests in a control group, because some commands try to take over the machine, and the isolation
+// might fail one day. The commands' groups are made below that group.
+func runBounded(run func() int) int {
 	const most = 6000
 	place, err := cgroup.Find()
 	if err != nil {
-		// Root is not bound by this; others are.
+		// This limit doesn't apply to root.
 		if err := unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: most, Max: most}); err != nil {
 			fmt.Println("the tests are not bounded:", err)
 		}
@@ -91,8 +90,8 @@ func bounded(run func() int) int {
 // inGroup is set where the tests run in a group.
 const inGroup = "PARLEY_TEST_IN_GROUP"
 
-// attempt is what a command tries that a shell has no words for.
-func attempt(what string, args ...string) error {
+// runAttempt tries something that a shell has no command for.
+func runAttempt(what string, args ...string) error {
 	switch what {
 	case "tcp", "udp", "unix", "unixgram":
 		c, err := (&net.Dialer{Timeout: 5 * time.Second}).Dial(what, args[0])
@@ -101,13 +100,13 @@ func attempt(what string, args ...string) error {
 		}
 		_, err = io.WriteString(c, "hello")
 		return err
-	case "pair": // a pair of sockets for datagrams, turned to a path
+	case "pair": // a pair of datagram sockets, connected to a path
 		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
 		if err != nil {
 			return err
 		}
 		return unix.Sendto(fds[0], []byte("hello"), 0, &unix.SockaddrUnix{Name: args[0]})
-	case "stream": // which programs use to speak with their children
+	case "stream": // as programs use to communicate with their children
 		_, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		return err
 	case "vsock":
@@ -117,24 +116,24 @@ func attempt(what string, args ...string) error {
 		}
 		return unix.Close(fd)
 	case "signal":
-		return unix.Kill(number(args[0]), unix.SIGTERM)
+		return unix.Kill(parseNumber(args[0]), unix.SIGTERM)
 	case "limit": // another process's limits
-		return unix.Prlimit(number(args[0]), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: 3}, nil)
+		return unix.Prlimit(parseNumber(args[0]), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: 3}, nil)
 	case "trace":
-		return unix.PtraceAttach(number(args[0]))
+		return unix.PtraceAttach(parseNumber(args[0]))
 	case "memory":
-		return hold(number(args[0]))
+		return holdMemory(parseNumber(args[0]))
 	case "memfd":
 		_, err := unix.MemfdCreate("x", 0)
 		return err
 	case "ring":
-		return ring()
+		return tryIOUring()
 	case "namespace":
 		return unix.Unshare(unix.CLONE_NEWUSER)
 	case "without landlock":
 		return withoutLandlock(args)
 	case "open":
-		_, err := sandbox.Open(context.Background(), config(sandbox.Auto))
+		_, err := sandbox.Open(context.Background(), testConfig(sandbox.Auto))
 		if absent, ok := errors.AsType[*sandbox.AbsentError](err); ok {
 			return errors.New("absent: " + absent.Error() + absent.Remedy())
 		}
@@ -142,28 +141,28 @@ func attempt(what string, args ...string) error {
 	case "walk kernel":
 		return walkKernel(len(args) > 0)
 	case "absent":
-		return absent()
+		return wantAbsent()
 	case "in a container":
 		return inContainer(sandbox.Mode(args[0]), args[1])
 	case "change":
-		return changeOpen(args[0], args[1] == "may")
+		return tryChangingOpenFile(args[0], args[1] == "may")
 	case "who":
-		return who()
+		return checkNotRoot()
 	case "set-ID":
-		return setIDs()
+		return trySetIDs()
 	case "nest":
-		return nest(number(args[0]))
-	case "own": // what this program does inside for itself
-		return own()
+		return makeNested(parseNumber(args[0]))
+	case "own": // what this program does inside the sandbox
+		return inspectOwn()
 	case "replaced":
-		return replaced(sandbox.Mode(args[0]))
+		return runReplaced(sandbox.Mode(args[0]))
 	case "worker":
-		return worker(args[0], args[1], args[2])
+		return runWorker(args[0], args[1], args[2])
 	}
 	return errors.New("no such attempt")
 }
 
-func number(s string) int {
+func parseNumber(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil {
 		panic(err)
@@ -171,8 +170,8 @@ func number(s string) int {
 	return n
 }
 
-// hold takes so many megabytes, and keeps them until it is ended.
-func hold(mb int) error {
+// holdMemory takes that many megabytes, and keeps them until it is ended.
+func holdMemory(mb int) error {
 	kept := make([][]byte, 0, mb)
 	for range mb {
 		part := make([]byte, 1<<20)
@@ -186,9 +185,9 @@ func hold(mb int) error {
 	return err
 }
 
-// worker runs a command that never ends in a sandbox of its own.
-func worker(mode, workspace, command string) error {
-	b, err := sandbox.Open(context.Background(), config(sandbox.Mode(mode)))
+// runWorker runs a command that never ends in a sandbox of its own.
+func runWorker(mode, workspace, command string) error {
+	b, err := sandbox.Open(context.Background(), testConfig(sandbox.Mode(mode)))
 	if err != nil {
 		return err
 	}
@@ -196,8 +195,8 @@ func worker(mode, workspace, command string) error {
 	return err
 }
 
-// own looks around, and gives back what it reads.
-func own() error {
+// inspectOwn looks around inside the sandbox, and copies its input to its output.
+func inspectOwn() error {
 	if err := os.WriteFile(filepath.Join(os.TempDir(), "file"), []byte("x"), 0o600); err != nil {
 		return fmt.Errorf("its temporary files: %w", err)
 	}
@@ -216,8 +215,8 @@ func own() error {
 	return err
 }
 
-// replaced runs this program inside after its file is gone.
-func replaced(mode sandbox.Mode) error {
+// runReplaced runs this program inside the sandbox after its file was removed.
+func runReplaced(mode sandbox.Mode) error {
 	program, err := os.Executable()
 	if err == nil {
 		err = os.Remove(program)
@@ -225,26 +224,26 @@ func replaced(mode sandbox.Mode) error {
 	if err != nil {
 		return err
 	}
-	cfg := config(mode)
+	cfg := testConfig(mode)
 	cfg.Supervisor = ""
 	b, err := sandbox.Open(context.Background(), cfg)
 	if err != nil {
 		return err
 	}
-	r, err := b.Run(context.Background(), sandbox.Command{Own: true, Args: []string{"attempt", "stream"}})
+	r, err := b.Run(context.Background(), sandbox.Command{OwnProgram: true, Args: []string{"attempt", "stream"}})
 	if err == nil && (r.ExitCode != 0 || r.Stdout != "done\n") {
 		err = fmt.Errorf("it gave %+v", r)
 	}
 	return err
 }
 
-func config(mode sandbox.Mode) sandbox.Config {
+func testConfig(mode sandbox.Mode) sandbox.Config {
 	cfg := sandbox.Config{Mode: mode, MemoryMB: 512, Processes: 64, TmpMB: 64, Supervisor: testrace.Program(), Log: slog.New(slog.DiscardHandler)}
 	cfg.Network.Full = mode == sandbox.None
 	return cfg
 }
 
-// eachMode runs a test within each kind of walls.
+// eachMode runs a test in each mode.
 func eachMode(t *testing.T, test func(t *testing.T, b *sandbox.Box)) {
 	eachModeWith(t, func(*sandbox.Config) {}, test)
 }
@@ -253,16 +252,16 @@ func eachModeWith(t *testing.T, change func(*sandbox.Config), test func(t *testi
 	t.Helper()
 	for _, mode := range []sandbox.Mode{sandbox.Bubblewrap, sandbox.Landlock} {
 		t.Run(string(mode), func(t *testing.T) {
-			test(t, open(t, mode, change))
+			test(t, openBox(t, mode, change))
 		})
 	}
 }
 
-// open is a sandbox in which this program can be run too.
-func open(t *testing.T, mode sandbox.Mode, change func(*sandbox.Config)) *sandbox.Box {
+// openBox opens a sandbox in which this program can also be run.
+func openBox(t *testing.T, mode sandbox.Mode, change func(*sandbox.Config)) *sandbox.Box {
 	t.Helper()
-	cfg := config(mode)
-	cfg.Read = []string{filepath.Dir(self(t))}
+	cfg := testConfig(mode)
+	cfg.Read = []string{filepath.Dir(testProgram(t))}
 	change(&cfg)
 	b, err := sandbox.Open(t.Context(), cfg)
 	if err != nil {
@@ -271,9 +270,9 @@ func open(t *testing.T, mode sandbox.Mode, change func(*sandbox.Config)) *sandbo
 	return b
 }
 
-// self returns the path of the tests' program, without the race detector where that is built: it is
-// run many times.
-func self(t *testing.T) string {
+// testProgram returns the path of the tests' program, in a build without the race detector if possible, because it runs
+// many times.
+func testProgram(t *testing.T) string {
 	t.Helper()
 	if path := testrace.Program(); path != "" {
 		return path
@@ -285,8 +284,8 @@ func self(t *testing.T) string {
 	return path
 }
 
-// sh runs a line of shell for a session, in at most 20 seconds.
-func sh(t *testing.T, b *sandbox.Box, workspace, line string, args ...string) sandbox.Result {
+// runShell runs a line of shell for a session, for at most 20 seconds.
+func runShell(t *testing.T, b *sandbox.Box, workspace, line string, args ...string) sandbox.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -300,10 +299,10 @@ func sh(t *testing.T, b *sandbox.Box, workspace, line string, args ...string) sa
 	return r
 }
 
-// try makes an attempt inside.
-func try(t *testing.T, b *sandbox.Box, workspace string, what ...string) sandbox.Result {
+// tryInside makes an attempt inside the sandbox.
+func tryInside(t *testing.T, b *sandbox.Box, workspace string, what ...string) sandbox.Result {
 	t.Helper()
-	return sh(t, b, workspace, `exec "$@"`, append([]string{self(t), "attempt"}, what...)...)
+	return runShell(t, b, workspace, `exec "$@"`, append([]string{testProgram(t), "attempt"}, what...)...)
 }
 
 func must(t *testing.T, err error) {
@@ -313,12 +312,12 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// with lists the processes whose arguments hold a text.
-func with(text string) (pids []int) {
+// processesWith lists the processes whose arguments contain a text.
+func processesWith(text string) (pids []int) {
 	names, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, name := range names {
 		raw, err := os.ReadFile(name)
-		pid := number(filepath.Base(filepath.Dir(name)))
+		pid := parseNumber(filepath.Base(filepath.Dir(name)))
 		if err == nil && pid != os.Getpid() && strings.Contains(string(raw), text) {
 			pids = append(pids, pid)
 		}
@@ -326,7 +325,7 @@ func with(text string) (pids []int) {
 	return pids
 }
 
-// waitFor waits until something holds.
+// waitFor waits until a condition holds.
 func waitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for until := time.Now().Add(20 * time.Second); !holds(); <-time.After(5 * time.Millisecond) {
@@ -336,7 +335,7 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// withoutLandlock becomes another program for which the kernel has no Landlock.
+// withoutLandlock turns this process into another program for which the kernel has no Landlock.
 func withoutLandlock(args []string) error {
 	filter := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0},
@@ -355,9 +354,9 @@ func withoutLandlock(args []string) error {
 	return syscall.Exec(args[0], args, []string{"TMPDIR=" + os.TempDir()})
 }
 
-// With neither there is no sandbox, whatever else works: nothing is run.
-func TestWithNeitherThereIsNone(t *testing.T) {
-	out, err := exec.Command(self(t), "attempt", "without landlock", self(t), "attempt", "open").CombinedOutput()
+// If neither Landlock nor namespaces work, there is no sandbox, and nothing is run.
+func TestNothingRunsWithoutAnyMode(t *testing.T) {
+	out, err := exec.Command(testProgram(t), "attempt", "without landlock", testProgram(t), "attempt", "open").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "absent") || !strings.Contains(string(out), "bwrap is not installed") || !strings.Contains(string(out), "no Landlock") || !strings.Contains(string(out), "install bubblewrap") {
 		t.Errorf("it ended with %v: %s", err, out)
 	}

@@ -45,15 +45,15 @@ func Open(ctx context.Context, cfg Config) (*Box, error) {
 	if cfg.Mode != Auto {
 		return b, b.tryOnly(ctx)
 	}
-	if err := supervisor.CheckRights(b.program()); err != nil {
+	if err := supervisor.CheckRights(b.supervisorProgram()); err != nil {
 		return nil, &AbsentError{[]Attempt{{Bubblewrap, err, remedyRoot}}}
 	}
 	var tried []Attempt
 	for _, mode := range []Mode{Bubblewrap, Landlock} {
 		b.mode = mode
-		failed := b.try(ctx)
+		failed := b.tryMode(ctx)
 		if failed == nil {
-			b.tried = tried
+			b.failedModes = tried
 			return b, b.checkEnforceable()
 		}
 		if ctx.Err() != nil {
@@ -66,10 +66,10 @@ func Open(ctx context.Context, cfg Config) (*Box, error) {
 
 // tryOnly tries only the configured mode. It returns a *SettingError if that doesn't work.
 func (b *Box) tryOnly(ctx context.Context) error {
-	if err := supervisor.CheckRights(b.program()); err != nil {
+	if err := supervisor.CheckRights(b.supervisorProgram()); err != nil {
 		return &SettingError{"sandbox.mode", fmt.Sprintf("%q doesn't work here: %v", b.mode, err), remedyRoot}
 	}
-	if failed := b.try(ctx); failed != nil {
+	if failed := b.tryMode(ctx); failed != nil {
 		return &SettingError{"sandbox.mode", fmt.Sprintf("%q doesn't work here: %v", b.mode, failed.Err), failed.Remedy}
 	}
 	return b.checkEnforceable()
@@ -92,9 +92,9 @@ const (
 	remedyLandlock   = "use Linux 6.12 or newer with Landlock enabled (lsm=landlock,… at boot)"
 )
 
-// try runs a command in the box's mode, to check that it is separated from the rest of the machine.
+// tryMode runs a command in the box's mode, to check that it is separated from the rest of the machine.
 // It returns nil if so, and otherwise what went wrong.
-func (b *Box) try(ctx context.Context) *Attempt {
+func (b *Box) tryMode(ctx context.Context) *Attempt {
 	remedy := ""
 	switch b.mode {
 	case Bubblewrap:
@@ -112,8 +112,8 @@ func (b *Box) try(ctx context.Context) *Attempt {
 		if err != nil {
 			return &Attempt{b.mode, fmt.Errorf("the kernel has no Landlock, or does not use it: %w", err), remedy}
 		}
-		if abi < supervisor.LeastABI {
-			return &Attempt{b.mode, fmt.Errorf("the kernel's Landlock is version %d, and %d is needed", abi, supervisor.LeastABI), remedy}
+		if abi < supervisor.MinABI {
+			return &Attempt{b.mode, fmt.Errorf("the kernel's Landlock is version %d, and %d is needed", abi, supervisor.MinABI), remedy}
 		}
 	}
 	err := b.probe(ctx)
@@ -121,7 +121,7 @@ func (b *Box) try(ctx context.Context) *Attempt {
 	case err == nil:
 		return nil
 	case b.mode == None && os.Geteuid() != 0:
-		return nil // there are no walls that could fail, and each command reports what is wrong
+		return nil // nothing can fail without isolation, and each command reports its own errors
 	case errors.Is(err, ErrUnreachable):
 		remedy = remedyReach
 	case b.mode == None:
@@ -141,16 +141,16 @@ func (b *Box) probe(ctx context.Context) error {
 	return err
 }
 
-// Exit codes of the command that tests the walls, if it could do something that it must not.
+// Exit codes of the command that tests the isolation, if it could do something that it must not.
 const (
-	couldRead  = 3
-	couldWrite = 4
-	couldRaise = 5
+	exitCouldRead  = 3
+	exitCouldWrite = 4
+	exitCouldRaise = 5
 )
 
-// wallTest is the shell command that tests the walls. It opens files of the kernel for writing, but
-// writes nothing to them.
-const wallTest = `for file in /proc/sys/kernel/core_pattern /proc/sys/kernel/modprobe /proc/sys/vm/drop_caches /proc/sysrq-trigger \
+// isolationTest is the shell command that tests the isolation. It opens files of the kernel for writing, but writes
+// nothing to them.
+const isolationTest = `for file in /proc/sys/kernel/core_pattern /proc/sys/kernel/modprobe /proc/sys/vm/drop_caches /proc/sysrq-trigger \
 	/proc/irq/default_smp_affinity /sys/kernel/uevent_helper /sys/power/state /sys/kernel/mm/*/enabled; do
 	true 2>/dev/null >>"$file" && exit 4
 done
@@ -174,11 +174,11 @@ func (b *Box) probeOnce(ctx context.Context) (err error) {
 	if err := errors.Join(os.Mkdir(workspace, 0o700), os.WriteFile(outside, []byte("seen\n"), 0o600)); err != nil {
 		return err
 	}
-	if err := b.letCommandUserIn(tmp.Path, outside); err != nil {
+	if err := b.admitCommandUser(tmp.Path, outside); err != nil {
 		return err
 	}
 	req, err := b.newRequest(ctx, Command{
-		Args: []string{"sh", "-c", wallTest, "sh", outside}, Workspace: workspace, Network: b.mode == None,
+		Args: []string{"sh", "-c", isolationTest, "sh", outside}, Workspace: workspace, Network: b.mode == None,
 	})
 	if err != nil {
 		return err
@@ -193,22 +193,22 @@ func (b *Box) probeOnce(ctx context.Context) (err error) {
 		return err
 	case b.groups.IsUsable() && !rep.Grouped:
 		return errors.New("it was not run in a control group")
-	case rep.ExitCode == couldWrite:
+	case rep.ExitCode == exitCouldWrite:
 		return errors.New("a file of the kernel's, through which root rules the machine, could be opened for writing")
-	case rep.ExitCode == couldRaise:
+	case rep.ExitCode == exitCouldRaise:
 		return errors.New("a file could be made that others run with its owner's rights")
-	case rep.ExitCode == couldRead && b.mode != None:
+	case rep.ExitCode == exitCouldRead && b.mode != None:
 		return errors.New("a file outside could be read")
-	case rep.ExitCode != 0 && rep.ExitCode != couldRead || rep.Killed != "":
+	case rep.ExitCode != 0 && rep.ExitCode != exitCouldRead || rep.Killed != "":
 		return fmt.Errorf("a command that should work ended with %d: %s%s", rep.ExitCode, rep.Detail, said)
 	}
 	return checkWritten(filepath.Join(workspace, "written"))
 }
 
-// letCommandUserIn prepares the folder of a probe whose command runs as another user. Without walls, that
-// user could read the file outside. The folder is accessible to root alone if the commands'
-// workspaces are in such a folder, too.
-func (b *Box) letCommandUserIn(folder, outside string) error {
+// admitCommandUser prepares the folder of a probe whose command runs as another user. Without isolation, that user
+// could read the file outside. The folder is accessible to root alone if the commands' workspaces are in such a folder,
+// too.
+func (b *Box) admitCommandUser(folder, outside string) error {
 	uid, gid := commandUser(nil)
 	if uid < 0 {
 		return nil

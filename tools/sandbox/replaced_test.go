@@ -15,14 +15,14 @@ import (
 	"parley/tools/sandbox"
 )
 
-// roots makes a folder that others have no business in, and checks at the end that all of it is still
-// root's and nobody has written there.
-func roots(t *testing.T) string {
+// rootFolder makes a folder that belongs to root, and checks at the end that all of it still does and that nothing was
+// written there.
+func rootFolder(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "etc")
 	must(t, os.MkdirAll(filepath.Join(dir, "below"), 0o755))
 	must(t, os.WriteFile(filepath.Join(dir, "file"), []byte("x"), 0o600))
-	before := look(t, dir)
+	before := describeFolder(t, dir)
 	t.Cleanup(func() {
 		for _, name := range []string{".", "below", "file"} {
 			info, err := os.Lstat(filepath.Join(dir, name))
@@ -31,16 +31,16 @@ func roots(t *testing.T) string {
 				t.Errorf("%s was given to %d:%d", name, st.Uid, st.Gid)
 			}
 		}
-		if now := look(t, dir); now != before {
+		if now := describeFolder(t, dir); now != before {
 			t.Errorf("it was\n%s\nand is\n%s", before, now)
 		}
 	})
 	return dir
 }
 
-// alices makes a workspace below a folder in which another user may rename it, and returns it with
-// what is known of it since it was opened.
-func alices(t *testing.T, owner int) (workspace string, opened os.FileInfo) {
+// aliceWorkspace makes a workspace below a folder in which another user may rename it, and returns it with its
+// description from when it was opened.
+func aliceWorkspace(t *testing.T, owner int) (workspace string, opened os.FileInfo) {
 	t.Helper()
 	above := filepath.Join(t.TempDir(), "alices")
 	workspace = filepath.Join(above, "one")
@@ -52,8 +52,8 @@ func alices(t *testing.T, owner int) (workspace string, opened os.FileInfo) {
 	return workspace, opened
 }
 
-// Who owns a folder above a workspace can put something else in its place. Root runs nothing there, and
-// gives nothing of it away.
+// The owner of a folder above a workspace can replace the workspace. Then root runs nothing there, and gives nothing of
+// it away.
 func TestAReplacedWorkspaceIsNotTouched(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root runs commands as another user")
@@ -69,9 +69,9 @@ func TestAReplacedWorkspaceIsNotTouched(t *testing.T) {
 				return errors.Join(os.Mkdir(workspace, 0o755), os.Mkdir(filepath.Join(workspace, "in"), 0o755))
 			},
 		} {
-			for _, c := range []sandbox.Command{{}, {Personal: true}, {ReadOnly: true}, {Writes: "below"}, {Quota: sandbox.Quota{Bytes: 1 << 20, Items: 100}}} {
-				target := roots(t)
-				workspace, opened := alices(t, 4242)
+			for _, c := range []sandbox.Command{{}, {Personal: true}, {ReadOnly: true}, {WritableDir: "below"}, {Quota: sandbox.Quota{Bytes: 1 << 20, Items: 100}}} {
+				target := rootFolder(t)
+				workspace, opened := aliceWorkspace(t, 4242)
 				must(t, os.Rename(workspace, workspace+".old"))
 				must(t, replace(target, workspace))
 				c.Args, c.Workspace, c.Opened, c.Network = []string{"sh", "-c", "touch made; echo ran"}, workspace, opened, b.Mode() == sandbox.None
@@ -80,8 +80,8 @@ func TestAReplacedWorkspaceIsNotTouched(t *testing.T) {
 				}
 			}
 		}
-		target := roots(t)
-		workspace, _ := alices(t, 4242)
+		target := rootFolder(t)
+		workspace, _ := aliceWorkspace(t, 4242)
 		must(t, os.Remove(workspace))
 		must(t, os.Symlink(target, workspace))
 		r, err := b.Run(t.Context(), sandbox.Command{Args: []string{"true"}, Workspace: workspace, Network: b.Mode() == sandbox.None})
@@ -91,15 +91,15 @@ func TestAReplacedWorkspaceIsNotTouched(t *testing.T) {
 	})
 }
 
-// Likewise if that happens at any moment while commands start, run and end: none is harmed.
+// The same holds if the workspace is replaced at any moment while commands start, run and end.
 func TestAWorkspaceIsReplacedAllTheTime(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root runs commands as another user")
 	}
 	everyMode(t, func(t *testing.T, b *sandbox.Box) {
 		for _, owner := range []int{0, 4242} {
-			target := roots(t)
-			workspace, opened := alices(t, owner)
+			target := rootFolder(t)
+			workspace, opened := aliceWorkspace(t, owner)
 			link := workspace + ".link"
 			must(t, os.Symlink(target, link))
 			stop, stopped := make(chan struct{}), make(chan struct{})
@@ -127,14 +127,14 @@ func TestAWorkspaceIsReplacedAllTheTime(t *testing.T) {
 	})
 }
 
-// What somebody has mounted below a workspace is not a part of it, on the same filesystem either: root gives
+// A folder that is mounted below a workspace is not part of it, even if it is on the same filesystem: root gives
 // nothing of it away, and removes nothing.
-func TestWhatIsMountedInAWorkspaceIsKept(t *testing.T) {
+func TestMountsInAWorkspaceAreKept(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root runs commands as another user")
 	}
 	everyMode(t, func(t *testing.T, b *sandbox.Box) {
-		target := roots(t)
+		target := rootFolder(t)
 		raised := filepath.Join(target, "below", "raised")
 		must(t, os.WriteFile(raised, nil, 0o755))
 		must(t, unix.Chmod(raised, 0o4755))
@@ -145,7 +145,7 @@ func TestWhatIsMountedInAWorkspaceIsKept(t *testing.T) {
 			t.Skipf("NOT TESTED: nothing can be mounted here: %v", err)
 		}
 		t.Cleanup(func() { must(t, unix.Unmount(at, unix.MNT_DETACH)) })
-		if r := sh(t, b, workspace, `id -u; ls a/project`); r.ExitCode != 0 || r.Stdout != "65527\nbelow\nfile\n" {
+		if r := runShell(t, b, workspace, `id -u; ls a/project`); r.ExitCode != 0 || r.Stdout != "65527\nbelow\nfile\n" {
 			t.Errorf("it gave %+v", r)
 		}
 		if info, err := os.Stat(raised); err != nil || info.Mode()&os.ModeSetuid == 0 {
@@ -155,7 +155,7 @@ func TestWhatIsMountedInAWorkspaceIsKept(t *testing.T) {
 		must(t, os.MkdirAll(filepath.Join(remnant, "project"), 0o755))
 		must(t, unix.Mount(target, filepath.Join(remnant, "project"), "", unix.MS_BIND, ""))
 		r, err := b.Run(t.Context(), sandbox.Command{Args: []string{"true"}, Workspace: workspace, Network: b.Mode() == sandbox.None})
-		mounted, globErr := filepath.Glob(filepath.Join(workspace, ".parley-*.tmp", "project")) // it was renamed
+		mounted, globErr := filepath.Glob(filepath.Join(workspace, ".parley-*.tmp", "project")) // the folder was renamed
 		must(t, globErr)
 		for _, at := range mounted {
 			must(t, unix.Unmount(at, unix.MNT_DETACH))
@@ -163,7 +163,7 @@ func TestWhatIsMountedInAWorkspaceIsKept(t *testing.T) {
 		if err == nil {
 			t.Errorf("with something mounted in what is to be removed it gave %+v", r)
 		}
-		if r := sh(t, b, workspace, `ls`); r.ExitCode != 0 || r.Stdout != "a\n" {
+		if r := runShell(t, b, workspace, `ls`); r.ExitCode != 0 || r.Stdout != "a\n" {
 			t.Errorf("without that it gave %+v", r)
 		}
 		if info, err := os.Stat(filepath.Join(workspace, "a")); err != nil || info.Sys().(*syscall.Stat_t).Uid != sandbox.CommandUser {

@@ -16,17 +16,17 @@ import (
 	"parley/tools/sandbox"
 )
 
-// containerRights are the capabilities of root in a container, as most run them.
+// containerRights are root's capabilities in a container, with the usual settings.
 const containerRights = "-all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+net_bind_service,+net_raw,+sys_chroot,+mknod,+audit_write,+setfcap"
 
-// withRights runs an attempt as root with no more than some capabilities.
+// withRights runs an attempt as root with only these capabilities.
 func withRights(t *testing.T, rights string, what ...string) string {
 	t.Helper()
 	setpriv, err := exec.LookPath("setpriv")
 	if err != nil || os.Geteuid() != 0 {
 		t.Skip("NOT TESTED: only root has rights to lose, by the program setpriv")
 	}
-	cmd := exec.Command(setpriv, append([]string{"--inh-caps=" + rights, "--bounding-set=" + rights, "--", self(t), "attempt"}, what...)...)
+	cmd := exec.Command(setpriv, append([]string{"--inh-caps=" + rights, "--bounding-set=" + rights, "--", testProgram(t), "attempt"}, what...)...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("%v ended with %v: %s", what, err, out)
@@ -34,9 +34,8 @@ func withRights(t *testing.T, rights string, what ...string) string {
 	return string(out)
 }
 
-// Root in a container cannot mount and cannot look at other users' processes: commands run in workspaces
-// to which their user may go, are kept to their limits and ended, and where the user may not go
-// there are none.
+// Root in a container can't mount, and can't see other users' processes. Commands run in workspaces that their user can
+// reach, and are limited and ended; in other workspaces they don't run.
 func TestRootInAContainer(t *testing.T) {
 	dir, err := os.MkdirTemp("", "parley-sandbox-test-")
 	must(t, err)
@@ -49,7 +48,7 @@ func TestRootInAContainer(t *testing.T) {
 	}
 	for _, mode := range []sandbox.Mode{sandbox.Bubblewrap, sandbox.Landlock, sandbox.None} {
 		t.Run(string(mode), func(t *testing.T) {
-			open(t, mode, func(*sandbox.Config) {}) // or it is skipped
+			openBox(t, mode, func(*sandbox.Config) {}) // or it is skipped
 			withRights(t, containerRights, "in a container", string(mode), dir)
 		})
 	}
@@ -62,10 +61,10 @@ func TestRootInAContainer(t *testing.T) {
 	})
 }
 
-// absent returns an error unless no mode works here, and prints why.
-func absent() error {
+// wantAbsent returns an error unless no mode works here, and prints why.
+func wantAbsent() error {
 	for _, mode := range []sandbox.Mode{sandbox.Auto, sandbox.Bubblewrap, sandbox.None} {
-		_, err := sandbox.Open(context.Background(), config(mode))
+		_, err := sandbox.Open(context.Background(), testConfig(mode))
 		absent, none := errors.AsType[*sandbox.AbsentError](err)
 		wrong, refused := errors.AsType[*sandbox.SettingError](err)
 		switch {
@@ -80,9 +79,9 @@ func absent() error {
 	return nil
 }
 
-// inContainer runs commands in the folder open of a folder, and none in the folder closed.
+// inContainer runs commands in the subfolder "open", and checks that none runs in the subfolder "closed".
 func inContainer(mode sandbox.Mode, dir string) error {
-	cfg := config(mode)
+	cfg := testConfig(mode)
 	cfg.Workspaces = []string{filepath.Join(dir, "open")}
 	b, err := sandbox.Open(context.Background(), cfg)
 	if err != nil {
@@ -106,7 +105,7 @@ func inContainer(mode sandbox.Mode, dir string) error {
 	if r, err := run(`i=0; while [ $i -lt 100 ]; do sleep 30 & i=$((i+1)); done; wait`, 20*time.Second); err != nil || r.Killed != sandbox.Processes {
 		return fmt.Errorf("many processes gave %+v, %w", r, err)
 	}
-	if r, err := b.Run(context.Background(), sandbox.Command{Own: true, Args: []string{"attempt", "who"}}); err != nil || r.ExitCode != 0 {
+	if r, err := b.Run(context.Background(), sandbox.Command{OwnProgram: true, Args: []string{"attempt", "who"}}); err != nil || r.ExitCode != 0 {
 		return fmt.Errorf("this program gave %+v, %w", r, err)
 	}
 	r, err := b.Run(context.Background(), sandbox.Command{Args: []string{"true"}, Workspace: filepath.Join(dir, "closed", "a"), Network: mode == sandbox.None})

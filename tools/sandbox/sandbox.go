@@ -1,12 +1,10 @@
-// Package sandbox runs the commands of agents inside walls that separate them from the rest of the
-// machine.
+// Package sandbox runs the commands of agents separated from the rest of the machine.
 //
-// Walls are what the kernel denies to a command: bubblewrap's namespaces, or Landlock's rules. A
-// command sees its session's workspace, a folder for temporary files that is removed with it, and
-// the system's programs; it sees nothing of other sessions, and nothing of the host's files,
-// processes and environment. It reaches no network except what is allowed. The memory, processes,
-// disk space, output and time that it uses are limited. Nothing that a command has started outlives
-// the command, its deadline, or the process that asked for it.
+// The kernel enforces this with bubblewrap's namespaces, or with Landlock's rules; comments call both the walls. A
+// command sees its session's workspace, a folder for temporary files that is removed with it, and the system's
+// programs; it sees nothing of other sessions, and nothing of the host's files, processes and environment. It reaches
+// no network except what is allowed. The memory, processes, disk space, output and time that it uses are limited.
+// Nothing that a command has started outlives the command, its deadline, or the process that asked for it.
 //
 // This file is the contract that tools work with.
 package sandbox
@@ -35,10 +33,9 @@ type Sandbox interface {
 type Command struct {
 	// Args are the program, found with the PATH inside the sandbox, and its arguments.
 	Args []string
-	// Own means that the program to run is this one (Parley) and Args are all its arguments. Inside
-	// the sandbox it is the version that is running now, even if its file was replaced since. It
-	// has no network.
-	Own bool
+	// OwnProgram means that the program to run is this one (Parley) and Args are all its arguments. Inside the sandbox
+	// it is the version that is running now, even if its file was replaced since. It has no network.
+	OwnProgram bool
 	// Workspace is the session's directory on this machine: the only place that the command can
 	// write to besides its temporary files. "" means that the command has only temporary files.
 	Workspace string
@@ -58,16 +55,16 @@ type Command struct {
 	Owner string
 	// Dir is the folder below Workspace in which the command starts; "" means Workspace.
 	Dir string
-	// Writes is a folder below Workspace: the only one that the command can write to, unless
+	// WritableDir is a folder below Workspace: the only one that the command can write to, unless
 	// WritesAll is set; "" means all of Workspace. The folder must exist, and no part of its path
 	// may be a symbolic link. The variable JOB_DIR tells the command where the folder is. Without
 	// walls the command can write everywhere.
-	Writes    string
-	WritesAll bool
+	WritableDir string
+	WritesAll   bool
 	// ReadOnly means that the command cannot write to Workspace at all. Without walls it can.
 	ReadOnly bool
-	// Shows are other folders on this machine that the command can read.
-	Shows []Shown
+	// ShownFolders are other folders on this machine that the command can read.
+	ShownFolders []Shown
 	// ReadsFor, if not nil, are paths on this machine: of the files and folders in Config.Read, the command can read only
 	// those that contain one of them.
 	ReadsFor []string
@@ -81,10 +78,10 @@ type Command struct {
 	Network bool
 	// Reach, if set, replaces that configuration if Network is set.
 	Reach *Network
-	// Held is the last time at which it was certain that no other process works on the session. If
+	// HeldAt is the last time at which it was certain that no other process works on the session. If
 	// that is too long ago, the command does not start, or does not continue. The zero time means
 	// now.
-	Held time.Time
+	HeldAt time.Time
 	// Quota limits how much the workspace may contain; zero values mean no limit. A command that
 	// exceeds it is ended.
 	Quota Quota
@@ -97,9 +94,9 @@ type Command struct {
 	// Stdout, if set, receives what the command writes to standard output, and the Result contains
 	// none of it. The command gets a file as it is: Run does not wait for its readers.
 	Stdout io.Writer
-	// Waits means that the command runs for a long time and does nothing most of it. The supervisor
-	// measures it less often if the kernel limits it, too.
-	Waits bool
+	// MostlyIdle means that the command runs for a long time and is idle for most of it. The supervisor measures it
+	// less often if the kernel limits it, too.
+	MostlyIdle bool
 }
 
 // A Place holds what all commands of a session have in common.
@@ -160,13 +157,13 @@ const (
 // otherwise.
 const MaxOutput = 64 << 10
 
-// ErrNoNetworkWall is the error of Run if the sandbox has no walls, so that it could not keep the
-// command from the network, and Command.Network is not set or Command.Reach allows only a part.
-var ErrNoNetworkWall = errors.New("without walls a command cannot be kept from the network")
+// ErrNoNetworkIsolation is the error of Run if the sandbox has no walls, so that it could not keep the command from the
+// network, and Command.Network is not set or Command.Reach allows only a part.
+var ErrNoNetworkIsolation = errors.New("without walls a command cannot be kept from the network")
 
-// ErrNoReach is the error of Run if Command.Reach asks for the network, or a part of it, and
-// commands run with Landlock, which cannot provide either.
-var ErrNoReach = errors.New("these walls cannot give a command the network, or a part of it")
+// ErrCannotProvideNetwork is the error of Run if Command.Reach asks for the network, or a part of it, and commands run
+// with Landlock, which can provide neither.
+var ErrCannotProvideNetwork = errors.New("these walls cannot give a command the network, or a part of it")
 
 // ErrRootsOwn is the error of Run if this process is root, the workspace is a person's own
 // directory that belongs to root, and the system cannot let another user work there in root's
@@ -181,6 +178,6 @@ var ErrUnreachable = errors.New("the user that commands run as cannot reach what
 // workspace since it was opened.
 var ErrReplaced = errors.New("another folder has taken the place of the workspace")
 
-// ErrLate is the error of Run if Command.Held is too long ago: nothing was run, because another
+// ErrLate is the error of Run if Command.HeldAt is too long ago: nothing was run, because another
 // process may hold the session by now.
 var ErrLate = errors.New("it was too late to start the command")

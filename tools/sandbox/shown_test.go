@@ -11,8 +11,8 @@ import (
 	"parley/tools/sandbox"
 )
 
-// A folder that is shown can be read and its programs run; it cannot be written to, and
-// what lies beside it is not seen. A workspace that is read alone is not written to.
+// A shown folder can be read and its programs run, but it can't be written to, and the folders beside it are hidden. A
+// read-only workspace can't be written to.
 func TestAFolderIsShown(t *testing.T) {
 	eachMode(t, func(t *testing.T, b *sandbox.Box) {
 		above, dir := t.TempDir(), t.TempDir()
@@ -27,7 +27,7 @@ func TestAFolderIsShown(t *testing.T) {
 			t.Helper()
 			r, err := b.Run(t.Context(), sandbox.Command{
 				Args: []string{"sh", "-c", line}, Workspace: dir, ReadOnly: readOnly,
-				Shows: []sandbox.Shown{{Path: shown, As: "/skills/one", Env: "SHOWN"}},
+				ShownFolders: []sandbox.Shown{{Path: shown, PathInside: "/skills/one", Env: "SHOWN"}},
 			})
 			must(t, err)
 			return r
@@ -35,7 +35,7 @@ func TestAFolderIsShown(t *testing.T) {
 		if r := run(true, `exec "$SHOWN/run"`); r.ExitCode != 0 || r.Stdout != "a note\nas it was" {
 			t.Errorf("its program gave %+v", r)
 		}
-		before, shownBefore := look(t, dir), look(t, above)
+		before, shownBefore := describeFolder(t, dir), describeFolder(t, above)
 		for _, line := range []string{
 			`echo evil >"$SHOWN/note"`, `echo evil >"$SHOWN/new"`, `rm "$SHOWN/note"`, `chmod 777 "$SHOWN/note"`, `mv "$SHOWN/note" "$SHOWN/x"`,
 			`echo evil >file`, `echo evil >new`, `rm file`, `touch -d 2001-01-01 file`, `mkdir d`, `ln file hard`,
@@ -49,10 +49,10 @@ func TestAFolderIsShown(t *testing.T) {
 				t.Errorf("%s gave %+v", line, r)
 			}
 		}
-		if now := look(t, dir); now != before {
+		if now := describeFolder(t, dir); now != before {
 			t.Errorf("the workspace was\n%s\nand is\n%s", before, now)
 		}
-		if now := look(t, above); now != shownBefore {
+		if now := describeFolder(t, above); now != shownBefore {
 			t.Errorf("the folder was\n%s\nand is\n%s", shownBefore, now)
 		}
 		if r := run(false, `echo more >new`); r.ExitCode != 0 {

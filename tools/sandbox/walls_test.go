@@ -17,8 +17,7 @@ import (
 	"parley/tools/sandbox"
 )
 
-// A command of one session looks for what belongs to the other, to the host and to
-// the program that runs it.
+// A command of one session looks for files of the other session, of the host, and of the program that runs it.
 func TestSeesOnlyItsWorkspace(t *testing.T) {
 	eachMode(t, func(t *testing.T, b *sandbox.Box) {
 		root := t.TempDir()
@@ -32,13 +31,13 @@ func TestSeesOnlyItsWorkspace(t *testing.T) {
 			`ln -s "$1/file" soft && cat soft`, `ln "$1/file" hard && cat hard`, `exec 3<"$1/file" && cat <&3`, `find / -name file -path "*$1*" -exec cat {} +`,
 		} {
 			for _, dir := range []string{other, home} {
-				if r := sh(t, b, mine, line, dir); strings.Contains(r.Stdout+r.Stderr, "SECRET") || r.ExitCode == 0 && r.Stdout != "" {
+				if r := runShell(t, b, mine, line, dir); strings.Contains(r.Stdout+r.Stderr, "SECRET") || r.ExitCode == 0 && r.Stdout != "" {
 					t.Errorf("%s in %s gave %q", line, dir, r.Stdout)
 				}
 			}
 		}
 		for _, path := range []string{"/etc/shadow", "/var/run/docker.sock", "/proc/1/environ", "/proc/kcore"} {
-			if r := sh(t, b, mine, `cat "$1" 2>/dev/null | head -c 20`, path); r.Stdout != "" && path != "/proc/1/environ" || strings.Contains(r.Stdout, "SECRET") {
+			if r := runShell(t, b, mine, `cat "$1" 2>/dev/null | head -c 20`, path); r.Stdout != "" && path != "/proc/1/environ" || strings.Contains(r.Stdout, "SECRET") {
 				t.Errorf("%s gave %q", path, r.Stdout)
 			}
 		}
@@ -46,20 +45,20 @@ func TestSeesOnlyItsWorkspace(t *testing.T) {
 			`echo evil >"$1/file"`, `echo evil >"$1/new"`, `rm -f "$1/file"`, `mv "$1/file" .`, `mkdir "$1/d"`, `chmod 777 "$1/file"`, `chmod 000 "$1"`,
 			`touch -d 2001-01-01 "$1/file"`, `ln -s /etc "$1/link"`, `truncate -s 0 "$1/file"`, `cd "$1" && chmod 777 file`, `ln -s "$1/file" l; chmod 777 l`,
 		} {
-			before := look(t, other)
-			sh(t, b, mine, line, other)
-			if after := look(t, other); after != before {
+			before := describeFolder(t, other)
+			runShell(t, b, mine, line, other)
+			if after := describeFolder(t, other); after != before {
 				t.Errorf("%s changed what is another session's:\n%s\n%s", line, before, after)
 			}
 		}
-		if r := sh(t, b, mine, `echo evil >/usr/evil || echo evil >/etc/evil || echo evil >/evil || echo evil >/dev/evil`); r.ExitCode == 0 {
+		if r := runShell(t, b, mine, `echo evil >/usr/evil || echo evil >/etc/evil || echo evil >/evil || echo evil >/dev/evil`); r.ExitCode == 0 {
 			t.Error("it wrote to the system")
 		}
 	})
 }
 
-// look is what can be seen of a folder and its file.
-func look(t *testing.T, dir string) (seen string) {
+// describeFolder returns what can be seen of a folder and its file.
+func describeFolder(t *testing.T, dir string) (seen string) {
 	t.Helper()
 	for _, path := range []string{dir, filepath.Join(dir, "file")} {
 		info, err := os.Lstat(path)
@@ -71,12 +70,12 @@ func look(t *testing.T, dir string) (seen string) {
 	return seen + strconv.Itoa(len(entries))
 }
 
-// In its own workspace a command does what people do.
+// In its own workspace, a command can do ordinary work.
 func TestWorksInItsWorkspace(t *testing.T) {
 	eachMode(t, func(t *testing.T, b *sandbox.Box) {
 		workspace := t.TempDir()
 		must(t, os.Mkdir(filepath.Join(workspace, "sub"), 0o755))
-		r := sh(t, b, workspace, `set -e
+		r := runShell(t, b, workspace, `set -e
 			printf '#!/bin/sh\necho ran' >run.sh; chmod +x run.sh; ./run.sh
 			touch -d '2001-02-03 04:05:06' old; test old -ot run.sh; mv old sub/old; ln sub/old hard; ln -s run.sh soft; ./soft
 			chmod 600 sub/old; cp -p sub/old copy; mkdir -p a/b/c; rm -r a; mkfifo pipe; rm pipe
@@ -107,7 +106,7 @@ func TestWorksInItsWorkspace(t *testing.T) {
 			t.Errorf("a program that there is not gave %+v, %v", r, err)
 		}
 		for _, what := range []string{"stream"} {
-			if r := try(t, b, workspace, what); r.ExitCode != 0 {
+			if r := tryInside(t, b, workspace, what); r.ExitCode != 0 {
 				t.Errorf("%s: %s", what, r.Stdout)
 			}
 		}
@@ -119,20 +118,20 @@ func TestKnowsNoSecretOfItsProgram(t *testing.T) {
 	t.Setenv("PARLEY_TEST_TOLD", "told")
 	change := func(c *sandbox.Config) { c.Env = []string{"PARLEY_TEST_TOLD", "PARLEY_TEST_UNSET"} }
 	eachModeWith(t, change, func(t *testing.T, b *sandbox.Box) {
-		r := sh(t, b, t.TempDir(), `env; cat /proc/*/environ /proc/*/cmdline /proc/*/task/*/environ 2>/dev/null | tr '\0' '\n'`)
+		r := runShell(t, b, t.TempDir(), `env; cat /proc/*/environ /proc/*/cmdline /proc/*/task/*/environ 2>/dev/null | tr '\0' '\n'`)
 		if strings.Contains(r.Stdout, "SECRET") {
 			t.Errorf("it found the secret: %s", r.Stdout)
 		}
 		if !strings.Contains(r.Stdout, "PARLEY_TEST_TOLD=told\n") || strings.Contains(r.Stdout, "UNSET") {
 			t.Errorf("its environment is not as configured: %s", r.Stdout)
 		}
-		if r := sh(t, b, t.TempDir(), `ls /proc/$PPID/fd /proc/self/fd 2>/dev/null; for fd in 3 4 5 6 7 8 9; do (eval "cat <&$fd") 2>/dev/null && echo open $fd; done`); strings.Contains(r.Stdout, "open") {
+		if r := runShell(t, b, t.TempDir(), `ls /proc/$PPID/fd /proc/self/fd 2>/dev/null; for fd in 3 4 5 6 7 8 9; do (eval "cat <&$fd") 2>/dev/null && echo open $fd; done`); strings.Contains(r.Stdout, "open") {
 			t.Errorf("it has files of the program's: %s", r.Stdout)
 		}
 	})
 }
 
-// What this program runs of itself has no workspace, reads much and gives much back.
+// Commands of this program itself have no workspace, read much and write much.
 func TestRunsItsOwnProgram(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -149,16 +148,16 @@ func TestRunsItsOwnProgram(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		much := strings.Repeat("0123456789abcde\n", 1<<16)
-		r, err := b.Run(ctx, sandbox.Command{Own: true, Args: []string{"attempt", "own"}, Stdin: strings.NewReader(much), MaxOutput: 4 << 20})
+		r, err := b.Run(ctx, sandbox.Command{OwnProgram: true, Args: []string{"attempt", "own"}, Stdin: strings.NewReader(much), MaxOutput: 4 << 20})
 		if err != nil || r.ExitCode != 0 || r.Stdout != much+"done\n" {
 			t.Errorf("it ended with %d (%s) and gave %d bytes, %.200s, %v: %s", r.ExitCode, r.Detail, len(r.Stdout), r.Stdout, err, r.Stderr)
 		}
 	})
-	without := config(sandbox.None)
+	without := testConfig(sandbox.None)
 	without.Network.Full = true
 	b, err := sandbox.Open(t.Context(), without)
 	must(t, err)
-	r, err := b.Run(t.Context(), sandbox.Command{Own: true, Args: []string{"attempt", "stream"}})
+	r, err := b.Run(t.Context(), sandbox.Command{OwnProgram: true, Args: []string{"attempt", "stream"}})
 	if err != nil || r.ExitCode != 0 || r.Stdout != "done\n" {
 		t.Errorf("without walls it gave %+v, %v", r, err)
 	}
@@ -166,7 +165,7 @@ func TestRunsItsOwnProgram(t *testing.T) {
 
 func TestRunsItsOwnProgramThatWasReplaced(t *testing.T) {
 	eachMode(t, func(t *testing.T, b *sandbox.Box) {
-		raw, err := os.ReadFile(self(t))
+		raw, err := os.ReadFile(testProgram(t))
 		must(t, err)
 		program := filepath.Join(t.TempDir(), "program")
 		must(t, os.WriteFile(program, raw, 0o755))
@@ -177,8 +176,8 @@ func TestRunsItsOwnProgramThatWasReplaced(t *testing.T) {
 	})
 }
 
-// While one session's command runs, another's looks for it.
-func TestSessionsAreApart(t *testing.T) {
+// While a command of one session runs, a command of another looks for it.
+func TestSessionsAreSeparated(t *testing.T) {
 	eachMode(t, func(t *testing.T, b *sandbox.Box) {
 		victim, attacker := t.TempDir(), t.TempDir()
 		started := make(chan struct{})
@@ -201,12 +200,12 @@ func TestSessionsAreApart(t *testing.T) {
 		<-started
 		var pid int
 		waitFor(t, "the other command", func() bool {
-			for _, p := range with("sleep\x001000") {
+			for _, p := range processesWith("sleep\x001000") {
 				pid = p
 			}
 			return pid != 0
 		})
-		r := sh(t, b, attacker, `for f in /proc/[0-9]*; do cat $f/cmdline $f/environ $f/root/tmp/secret-file $f/cwd/* 2>/dev/null; ls $f/fd 2>/dev/null; done | tr '\0' '\n' | grep -v secret-file
+		r := runShell(t, b, attacker, `for f in /proc/[0-9]*; do cat $f/cmdline $f/environ $f/root/tmp/secret-file $f/cwd/* 2>/dev/null; ls $f/fd 2>/dev/null; done | tr '\0' '\n' | grep -v secret-file
 			ls -R /tmp /var/tmp /dev/shm "${TMPDIR%/*}" 2>/dev/null | grep secret; find / -name 'secret-file*' 2>/dev/null; cat /tmp/*/secret-file 2>/dev/null`)
 		if strings.Contains(r.Stdout, "SECRET") || strings.Contains(r.Stdout, "secret") {
 			t.Errorf("it found the other's: %s", r.Stdout)
@@ -214,9 +213,9 @@ func TestSessionsAreApart(t *testing.T) {
 		for _, what := range []string{"signal", "limit", "trace"} {
 			for _, target := range []int{pid, os.Getpid()} {
 				if b.Mode() == sandbox.Bubblewrap {
-					target += 100_000_000 // there is no such number inside; a small one could be its own
+					target += 100_000_000 // no such process exists inside; a small number could be the command's own
 				}
-				if r := try(t, b, attacker, what, strconv.Itoa(target)); r.ExitCode != 9 {
+				if r := tryInside(t, b, attacker, what, strconv.Itoa(target)); r.ExitCode != 9 {
 					t.Errorf("%s of the other's process: %q", what, r.Stdout)
 				}
 			}
@@ -267,15 +266,15 @@ func TestReachesNoNetwork(t *testing.T) {
 			{"tcp", tcp.Addr().String()}, {"udp", udp}, {"unixgram", path}, {"unixgram", abstract}, {"pair", path}, {"pair", abstract}, {"vsock"}, {"ring"}, {"memfd"}, {"namespace"},
 		} {
 			if what[0] == "udp" && b.Mode() == sandbox.Bubblewrap {
-				try(t, b, dir, what...) // what is sent to nobody is sent
+				tryInside(t, b, dir, what...) // what is sent to nobody is sent
 				continue
 			}
 			workspace := t.TempDir()
-			if r := try(t, b, workspace, what...); r.ExitCode != 9 {
+			if r := tryInside(t, b, workspace, what...); r.ExitCode != 9 {
 				t.Errorf("%s: %q %q", what, r.Stdout, r.Stderr)
 			}
 		}
-		if r := sh(t, b, t.TempDir(), `cat /etc/resolv.conf; getent hosts example.com`); r.ExitCode == 0 {
+		if r := runShell(t, b, t.TempDir(), `cat /etc/resolv.conf; getent hosts example.com`); r.ExitCode == 0 {
 			t.Errorf("it knows names: %s", r.Stdout)
 		}
 	})
@@ -286,12 +285,12 @@ func TestReachesNoNetwork(t *testing.T) {
 	}
 }
 
-// What an agent has written for git to run is run inside.
+// A program that an agent has configured for git runs inside the sandbox.
 func TestGitRunsNothingOutside(t *testing.T) {
 	eachMode(t, func(t *testing.T, b *sandbox.Box) {
 		outside, workspace := t.TempDir(), t.TempDir()
 		marker := filepath.Join(outside, "marker")
-		r := sh(t, b, workspace, `git init -q . && echo x >f && git add f
+		r := runShell(t, b, workspace, `git init -q . && echo x >f && git add f
 			printf '#!/bin/sh\ntouch "%s"; touch ran\n' "$1" >evil.sh; chmod +x evil.sh
 			git config core.fsmonitor ./evil.sh; git config diff.x.textconv ./evil.sh; git config filter.x.clean ./evil.sh; git config core.hooksPath hooks
 			echo '* diff=x filter=x' >.gitattributes; mkdir -p hooks; cp evil.sh hooks/pre-commit

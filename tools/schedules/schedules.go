@@ -70,9 +70,9 @@ type args struct {
 // touch says what a call touches. Adding and canceling count as outward, because nobody may be
 // watching when the agent does later what the call asked for.
 func (a args) touch() tools.Touch {
-	t := tools.Touch{Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Outward: tools.Would("have something done later")}
+	t := tools.Touch{Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Outward: tools.OutwardEffect("have something done later")}
 	if a.Action == "list" {
-		t.Outward = tools.Inside{}
+		t.Outward = tools.NothingOutward{}
 	}
 	return t
 }

@@ -8,7 +8,7 @@ import (
 const (
 	// progressEvery is the shortest time between two reports of a command's output.
 	progressEvery = 500 * time.Millisecond
-	maxLine       = 200
+	maxShownLine  = 200
 )
 
 // lastLines returns a function that receives a command's output and reports its last whole line to
@@ -22,8 +22,8 @@ func lastLines(report func(string), now func() time.Time) func(p []byte) {
 	var headless bool // the beginning of rest is missing
 	var reportedAt time.Time
 	return func(p []byte) {
-		if len(p) > 4*maxLine { // skip all but the end: earlier lines are no longer reported
-			p, rest, headless = p[len(p)-4*maxLine:], "", true
+		if len(p) > 4*maxShownLine { // skip all but the end: earlier lines are no longer reported
+			p, rest, headless = p[len(p)-4*maxShownLine:], "", true
 		}
 		rest += string(p)
 		whole, open, ends := cutLast(rest)
@@ -31,7 +31,7 @@ func lastLines(report func(string), now func() time.Time) func(p []byte) {
 		if headless && !follows { // half a word could be half a secret, which nobody would recognize
 			_, line, _ = strings.Cut(line, " ")
 		}
-		rest = open[max(0, len(open)-maxLine):]
+		rest = open[max(0, len(open)-maxShownLine):]
 		headless = len(rest) < len(open) || headless && !ends
 		if !ends {
 			return
@@ -64,10 +64,10 @@ func printable(line string) string {
 	}, strings.ToValidUTF8(line, ""))
 	line = strings.TrimSpace(line)
 	r := []rune(line)
-	if len(r) <= maxLine {
+	if len(r) <= maxShownLine {
 		return line
 	}
-	shown := string(r[:maxLine])
+	shown := string(r[:maxShownLine])
 	whole := strings.LastIndexByte(shown, ' ') + 1 // half a word could be half a secret
 	if whole == 0 {
 		return "a long line without spaces"

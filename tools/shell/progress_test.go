@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Of a long line watchers see whole words only: half a word could be half a secret.
+// Of a long line, watchers see whole words only: half a word could be half a secret.
 func TestLongLinesAreShownInWholeWords(t *testing.T) {
-	long := strings.Repeat("x", 2*maxLine)
+	long := strings.Repeat("x", 2*maxShownLine)
 	for _, c := range []struct {
 		name   string
 		pieces []string

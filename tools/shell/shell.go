@@ -48,8 +48,8 @@ const (
 	maxTimeout = 300 * time.Second
 )
 
-// inBackground tells models what a background command is.
-const inBackground = " With background it becomes a job: the call returns its id at once, the job goes on after this turn, for hours if need be, and its end is told here by itself. A job reads the workspace and writes to its own folder jobs/ID alone, which $JOB_DIR names; job_status, job_output and job_stop look after it."
+// textBackground tells models what a background command is.
+const textBackground = " With background it becomes a job: the call returns its id at once, the job goes on after this turn, for hours if need be, and its end is told here by itself. A job reads the workspace and writes to its own folder jobs/ID alone, which $JOB_DIR names; job_status, job_output and job_stop look after it."
 
 // description describes exec_shell to models.
 const description = "Run a shell command (sh -c) in the workspace and return its exit code and what it printed. It runs in a sandbox: it sees the workspace and the system's programs, files outside of the workspace are temporary, and everything it started is ended when it returns. Of long output the middle is left out."
@@ -61,8 +61,8 @@ func New(c Config) []tools.Tool {
 		tools.New(tools.Spec{
 			Name: "exec_shell", Effect: tools.Once, Permission: tools.Shell, Timeout: 30 * time.Second, MaxTimeout: maxTimeout,
 			Touches:     tools.Touches(func(a shellArgs) tools.Touch { return touchOf(tools.ShellLine(a.Command)) }),
-			Shows:       tools.Shows(func(a shellArgs) tools.Showing { return tools.Showing{Text: a.Command, Of: []string{"command"}} }),
-			Description: description + inBackground,
+			Shows:       tools.Shows(func(a shellArgs) tools.Showing { return tools.Showing{Text: a.Command, ShownArgs: []string{"command"}} }),
+			Description: description + textBackground,
 		}, s.execShell, tools.EffectBy(shellArgs.effect), tools.Reconcile(reconcile[shellArgs](s))),
 		tools.New(tools.Spec{
 			Name: "spawn", Effect: tools.Once, Permission: tools.Shell, Timeout: 60 * time.Second, MaxTimeout: maxTimeout,
@@ -70,9 +70,9 @@ func New(c Config) []tools.Tool {
 				return touchOf(append(tools.Command{a.Command}, a.Args...))
 			}),
 			Shows: tools.Shows(func(a spawnArgs) tools.Showing {
-				return tools.Showing{Text: commandLine(append([]string{a.Command}, a.Args...)), Of: []string{"command", "args"}}
+				return tools.Showing{Text: commandLine(append([]string{a.Command}, a.Args...)), ShownArgs: []string{"command", "args"}}
 			}),
-			Description: "Run one program with arguments, without a shell, in the workspace and in the same sandbox as exec_shell, and return its exit code and what it printed." + inBackground,
+			Description: "Run one program with arguments, without a shell, in the workspace and in the same sandbox as exec_shell, and return its exit code and what it printed." + textBackground,
 		}, s.spawn, tools.EffectBy(spawnArgs.effect), tools.Reconcile(reconcile[spawnArgs](s))),
 	}
 }
@@ -82,8 +82,10 @@ func NewForeground(c Config) tools.Tool {
 	s := &shellTools{Config: c}
 	return tools.New(tools.Spec{
 		Name: "exec_shell", Effect: tools.Once, Permission: tools.Shell, Timeout: 30 * time.Second, MaxTimeout: maxTimeout,
-		Touches:     tools.Touches(func(a foregroundArgs) tools.Touch { return touchOf(tools.ShellLine(a.Command)) }),
-		Shows:       tools.Shows(func(a foregroundArgs) tools.Showing { return tools.Showing{Text: a.Command, Of: []string{"command"}} }),
+		Touches: tools.Touches(func(a foregroundArgs) tools.Touch { return touchOf(tools.ShellLine(a.Command)) }),
+		Shows: tools.Shows(func(a foregroundArgs) tools.Showing {
+			return tools.Showing{Text: a.Command, ShownArgs: []string{"command"}}
+		}),
 		Description: description,
 	}, func(ctx context.Context, call tools.Call, args foregroundArgs) (any, error) {
 		return s.execShell(ctx, call, shellArgs{Command: args.Command})
@@ -109,7 +111,7 @@ func commandLine(words []string) string {
 
 // touchOf says what a command touches: it may do anything that the sandbox allows.
 func touchOf(command tools.Subject) tools.Touch {
-	return tools.Touch{Subject: command, Reads: tools.AnyFiles{}, Writes: tools.AnyFiles{}, Outward: tools.Runs{Would: "run what reaches the network"}}
+	return tools.Touch{Subject: command, Reads: tools.AnyFiles{}, Writes: tools.AnyFiles{}, Outward: tools.RunsProgram{Effect: "run what reaches the network"}}
 }
 
 type shellTools struct {
@@ -255,7 +257,7 @@ func (s *shellTools) run(ctx context.Context, call tools.Call, args ...string) (
 		return sandbox.Result{}, err
 	}
 	c := place.Command(args...)
-	c.Held = call.Held
+	c.HeldAt = call.HeldAt
 	c.Output = lastLines(call.Progress, time.Now)
 	began := time.Now()
 	r, err := s.Sandbox.Run(ctx, c)

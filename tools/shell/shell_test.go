@@ -52,8 +52,8 @@ func TestShown(t *testing.T) {
 	toolstest.New(shell.New(shell.Config{})...).Golden(t, filepath.Join("testdata", "shown.json"))
 }
 
-// ran calls a tool and reads its result.
-func ran(t *testing.T, c *toolstest.Caller, name, args string) (r struct {
+// runTool calls a tool and reads its result.
+func runTool(t *testing.T, c *toolstest.Caller, name, args string) (r struct {
 	ExitCode    int `json:"exit_code"`
 	Stdout      string
 	Stderr      string
@@ -70,16 +70,16 @@ func ran(t *testing.T, c *toolstest.Caller, name, args string) (r struct {
 
 func TestExecShell(t *testing.T) {
 	c, workspace := newShell(t)
-	if r := ran(t, c, "exec_shell", toolstest.Args("command", `echo out; echo err >&2; pwd >where; exit 7`)); r.ExitCode != 7 || r.Stdout != "out\n" || r.Stderr != "err\n" || r.DurationMS == nil {
+	if r := runTool(t, c, "exec_shell", toolstest.Args("command", `echo out; echo err >&2; pwd >where; exit 7`)); r.ExitCode != 7 || r.Stdout != "out\n" || r.Stderr != "err\n" || r.DurationMS == nil {
 		t.Errorf("it gave %+v", r)
 	}
 	if _, err := os.Stat(filepath.Join(workspace, "where")); err != nil {
 		t.Errorf("it did not run in the workspace: %v", err)
 	}
-	// What no parser sees through is run, inside.
+	// A command that no parser understands runs in the sandbox.
 	marker := filepath.Join(t.TempDir(), "marker")
 	line := `echo dG91Y2ggIiQxIiAyPi9kZXYvbnVsbDsgY2F0IC9ldGMvc2hhZG93IDI+L2Rldi9udWxsOyBlY2hvIGRvbmU= | base64 -d | sh -s "` + marker + `"`
-	if r := ran(t, c, "exec_shell", toolstest.Args("command", line)); r.Stdout != "done\n" {
+	if r := runTool(t, c, "exec_shell", toolstest.Args("command", line)); r.Stdout != "done\n" {
 		t.Errorf("a hidden command gave %+v", r)
 	}
 	if _, err := os.Stat(marker); err == nil {
@@ -93,7 +93,7 @@ func TestExecShell(t *testing.T) {
 	}
 }
 
-func TestItsTimeIsOver(t *testing.T) {
+func TestTimeout(t *testing.T) {
 	c, workspace := newShell(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 600*time.Millisecond) // as the agent gives each call its deadline
 	defer cancel()
@@ -103,7 +103,7 @@ func TestItsTimeIsOver(t *testing.T) {
 		t.Errorf("it failed with %v", err)
 	}
 	before, _ := os.ReadFile(filepath.Join(workspace, "late"))
-	ran(t, c, "exec_shell", toolstest.Args("command", "sleep 0.2"))
+	runTool(t, c, "exec_shell", toolstest.Args("command", "sleep 0.2"))
 	if after, err := os.ReadFile(filepath.Join(workspace, "late")); err != nil || len(after) != len(before) || len(after) == 0 {
 		t.Errorf("it wrote %d bytes more, %v", len(after)-len(before), err)
 	}
@@ -112,10 +112,10 @@ func TestItsTimeIsOver(t *testing.T) {
 
 func TestSpawn(t *testing.T) {
 	c, _ := newShell(t)
-	if r := ran(t, c, "spawn", `{"command":"printf","args":["%s|","a b","$HOME",";"],"description":"print"}`); r.Stdout != "a b|$HOME|;|" || r.Command != "printf" || r.Description != "print" {
+	if r := runTool(t, c, "spawn", `{"command":"printf","args":["%s|","a b","$HOME",";"],"description":"print"}`); r.Stdout != "a b|$HOME|;|" || r.Command != "printf" || r.Description != "print" {
 		t.Errorf("it gave %+v", r)
 	}
-	if r := ran(t, c, "spawn", `{"command":"no-such-program"}`); r.ExitCode != 127 || r.Description != "(no description)" {
+	if r := runTool(t, c, "spawn", `{"command":"no-such-program"}`); r.ExitCode != 127 || r.Description != "(no description)" {
 		t.Errorf("a program that there is not gave %+v", r)
 	}
 	started := make(chan struct{}, 5)
@@ -137,12 +137,12 @@ func TestSpawn(t *testing.T) {
 	c.WantError(t, "spawn", `{"command":"true"}`, tools.ExecutionFailed, "at most 5")
 	other := *c
 	other.Call.Session = "main:telegram:43"
-	if r := ran(t, &other, "spawn", `{"command":"true"}`); r.ExitCode != 0 {
+	if r := runTool(t, &other, "spawn", `{"command":"true"}`); r.ExitCode != 0 {
 		t.Errorf("another session is bound by it: %+v", r)
 	}
 	cancel()
 	five.Wait()
-	if r := ran(t, c, "spawn", `{"command":"true"}`); r.ExitCode != 0 {
+	if r := runTool(t, c, "spawn", `{"command":"true"}`); r.ExitCode != 0 {
 		t.Errorf("the place was not given back: %+v", r)
 	}
 }
@@ -151,18 +151,18 @@ func TestProgress(t *testing.T) {
 	c, _ := newShell(t)
 	var told []string
 	c.Call.Progress = func(text string) { told = append(told, text) }
-	ran(t, c, "exec_shell", toolstest.Args("command", "echo first; for i in 1 2 3 4 5 6 7 8 9; do echo line $i; done; printf '\\033[31mpart'"))
+	runTool(t, c, "exec_shell", toolstest.Args("command", "echo first; for i in 1 2 3 4 5 6 7 8 9; do echo line $i; done; printf '\\033[31mpart'"))
 	if len(told) != 1 || !slices.Contains([]string{"first", "line 9"}, told[0]) && !strings.HasPrefix(told[0], "line ") {
 		t.Errorf("watchers were told %q", told)
 	}
 	told = nil
-	ran(t, c, "exec_shell", toolstest.Args("command", "printf 'a\\033[31m\\001b\\n'"))
+	runTool(t, c, "exec_shell", toolstest.Args("command", "printf 'a\\033[31m\\001b\\n'"))
 	if !slices.Equal(told, []string{"a[31mb"}) {
 		t.Errorf("watchers were told %q", told)
 	}
 }
 
-// A place without background jobs offers none.
+// The tool for a place without background jobs doesn't offer them.
 func TestForeground(t *testing.T) {
 	tool := shell.NewForeground(shell.Config{})
 	if spec := tool.Spec(); spec.Name != "exec_shell" || strings.Contains(string(spec.Schema)+spec.Description, "background") {

@@ -79,10 +79,9 @@ func (p *program) Spec() tools.Spec {
 	return tools.Spec{
 		Name: ToolName(p.skill.Name, p.program.Name), Description: p.program.Description, Schema: p.program.Schema,
 		Effect: p.program.Effect, Timeout: p.program.Timeout, MaxTimeout: -1, After: after, Version: p.version,
-		// Without a sandbox, nothing makes a program respect what its manifest says about the
-		// workspace.
+		// Without a sandbox, nothing makes a program obey its manifest's restrictions of the workspace.
 		Touches: tools.TouchesAlways(tools.Touch{
-			Reads: tools.AnyFiles{}, Writes: tools.AnyFiles{}, Outward: tools.Runs{Would: tools.Would("call a tool of " + p.skill.Name), Offline: !p.program.Network},
+			Reads: tools.AnyFiles{}, Writes: tools.AnyFiles{}, Outward: tools.RunsProgram{Effect: tools.OutwardEffect("call a tool of " + p.skill.Name), Offline: !p.program.Network},
 		}),
 	}
 }
@@ -99,9 +98,9 @@ type programResult struct {
 	Refused    []string `json:"refused_hosts,omitempty"`
 }
 
-// inSkill is the shell command that runs a program from the skill's folder; the variable SKILL_DIR
+// runInSkillFolder is the shell command that runs a program from the skill's folder; the variable SKILL_DIR
 // says where that folder is inside the sandbox.
-const inSkill = `exec "$SKILL_DIR/$0" "$@"`
+const runInSkillFolder = `exec "$SKILL_DIR/$0" "$@"`
 
 // Run implements tools.Tool: it runs the program in the sandbox. The result is untrusted, because
 // nobody vouches for a program's output.
@@ -114,18 +113,18 @@ func (p *program) Run(ctx context.Context, call tools.Call) (tools.Result, error
 	if err != nil {
 		return tools.Result{}, tools.Errorf(tools.ExecutionFailed, "the folder of the skill %s is not there anymore: go on without it", p.skill.Name)
 	}
-	c := place.Command(slices.Concat([]string{"sh", "-c", inSkill, p.program.Binary}, p.program.Args, flagsOf(call.Args, p.program.Flags))...)
-	c.Held, c.Stdin = call.Held, bytes.NewReader(append(slices.Clone(call.Args), '\n'))
-	c.Shows = []sandbox.Shown{{Path: where, As: "/skills/" + p.skill.Name, Env: "SKILL_DIR"}}
+	c := place.Command(slices.Concat([]string{"sh", "-c", runInSkillFolder, p.program.Binary}, p.program.Args, flagsOf(call.Args, p.program.Flags))...)
+	c.HeldAt, c.Stdin = call.HeldAt, bytes.NewReader(append(slices.Clone(call.Args), '\n'))
+	c.ShownFolders = []sandbox.Shown{{Path: where, PathInside: "/skills/" + p.skill.Name, Env: "SKILL_DIR"}}
 	switch p.program.Workspace {
 	case folder.NoAccess:
 		c.Workspace, c.Owner, c.Dir, c.Quota = "", place.Workspace, "", sandbox.Quota{}
-	case folder.Reads:
+	case folder.ReadAccess:
 		c.ReadOnly, c.Quota = true, sandbox.Quota{}
 	}
 	began := time.Now()
 	r, err := p.runner.Sandbox.Run(ctx, c)
-	if p.program.Workspace == folder.Writes {
+	if p.program.Workspace == folder.WriteAccess {
 		p.runner.Changed(call)
 	}
 	if err != nil {

@@ -35,8 +35,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// report says what a program was given and where it is.
-const report = `#!/bin/sh
+// reportScript prints a program's input and environment.
+const reportScript = `#!/bin/sh
 echo "flags: $*"
 echo "stdin: $(cat)"
 echo "beside: $(cat "$SKILL_DIR/words")"
@@ -95,13 +95,13 @@ description = "Says much."
 binary = "bin/spill"
 `
 
-// aSkill is a skill with programs, in a folder of its own.
-func aSkill(t *testing.T) skills.Skill {
+// newSkill returns a skill with programs, in a folder of its own.
+func newSkill(t *testing.T) skills.Skill {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"s/SKILL.md": "---\nname: s\ndescription: Reports.\n---\n", "s/skill.toml": manifest, "s/words": "spoken",
-		"s/bin/report": report, "s/bin/fail": "#!/bin/sh\necho out; echo why >&2; exit 3\n",
+		"s/bin/report": reportScript, "s/bin/fail": "#!/bin/sh\necho out; echo why >&2; exit 3\n",
 		"s/bin/hang": "#!/bin/sh\nsleep 300 & sleep 300\n", "s/bin/spill": "#!/bin/sh\nhead -c 3000000 /dev/zero | tr '\\0' x\n",
 		"other/SKILL.md": "---\nname: other\ndescription: Other.\n---\nwords of another",
 	} {
@@ -131,7 +131,7 @@ func eachMode(t *testing.T, test func(t *testing.T, box *sandbox.Box)) {
 
 func TestProgramsOfASkill(t *testing.T) {
 	eachMode(t, func(t *testing.T, box *sandbox.Box) {
-		s, workspace := aSkill(t), t.TempDir()
+		s, workspace := newSkill(t), t.TempDir()
 		must(t, os.WriteFile(filepath.Join(workspace, "note"), []byte("of the session"), 0o644))
 		changed := 0
 		c := toolstest.New(skills.Runner{
@@ -181,7 +181,7 @@ func TestProgramsOfASkill(t *testing.T) {
 		if got, err := c.Try(ctx, "s__hang", `{}`); err == nil || !strings.Contains(err.Error(), "timeout") {
 			t.Errorf("it gave %s, %v", got, err)
 		}
-		// What is too long for a flag stands on standard input alone.
+		// An argument that is too long for a flag is only on standard input.
 		long := strings.Repeat("x", 200_000)
 		if r := call("s__look", toolstest.Args("text", long, "count", 1)); !strings.HasPrefix(r.Stdout, "flags: --always --count=1\nstdin: {") {
 			t.Errorf("it gave %.200s", r.Stdout)
@@ -194,8 +194,7 @@ func TestProgramsOfASkill(t *testing.T) {
 	})
 }
 
-// A program without a workspace runs as the user whose the workspace is, also if this process
-// is root.
+// A program without a workspace runs as the owner of the workspace, even if this process is root.
 func TestAProgramWithoutAWorkspaceIsNotRoot(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root could run it as root")
@@ -204,7 +203,7 @@ func TestAProgramWithoutAWorkspaceIsNotRoot(t *testing.T) {
 	eachMode(t, func(t *testing.T, box *sandbox.Box) {
 		workspace := t.TempDir()
 		must(t, os.Chown(workspace, nobody, nobody))
-		skill := aSkill(t)
+		skill := newSkill(t)
 		must(t, os.Chmod(filepath.Dir(filepath.Dir(skill.Path)), 0o755)) // of all folders of the test
 		c := toolstest.New(skills.Runner{
 			Sandbox: box, Changed: func(tools.Call) {},
@@ -218,12 +217,12 @@ func TestAProgramWithoutAWorkspaceIsNotRoot(t *testing.T) {
 	})
 }
 
-// Whatever a program gives counts as untrusted.
+// All output of a program counts as untrusted.
 func TestAProgramIsUntrusted(t *testing.T) {
 	eachMode(t, func(t *testing.T, box *sandbox.Box) {
 		all := skills.Runner{Sandbox: box, Changed: func(tools.Call) {}, Place: func(context.Context, tools.Call, bool) (sandbox.Place, error) {
 			return sandbox.Place{Workspace: t.TempDir()}, nil
-		}}.Tools(aSkill(t))
+		}}.Tools(newSkill(t))
 		for _, tool := range all {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			if tool.Spec().Name == "s__hang" {
@@ -249,7 +248,7 @@ func TestToolNames(t *testing.T) {
 	}
 }
 
-// BenchmarkProgram is what a call costs beside the program itself.
+// BenchmarkProgram measures the cost of a call without the program itself.
 func BenchmarkProgram(b *testing.B) {
 	box, err := sandbox.Open(b.Context(), sandbox.Config{Mode: sandbox.Auto, MemoryMB: 512, Processes: 64, TmpMB: 64, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -262,7 +261,7 @@ func BenchmarkProgram(b *testing.B) {
 	tool := skills.Runner{Sandbox: box, Place: func(context.Context, tools.Call, bool) (sandbox.Place, error) {
 		return sandbox.Place{Workspace: dir}, nil
 	}}.
-		Tools(skills.Skill{Skill: folder.Skill{Name: "s", Path: dir, Programs: []folder.Program{{Name: "run", Binary: "run", Workspace: folder.Reads}}}})[0]
+		Tools(skills.Skill{Skill: folder.Skill{Name: "s", Path: dir, Programs: []folder.Program{{Name: "run", Binary: "run", Workspace: folder.ReadAccess}}}})[0]
 	for b.Loop() {
 		if r, err := tool.Run(b.Context(), tools.Call{Args: json.RawMessage(`{}`)}); err != nil {
 			b.Fatal(fmt.Sprint(r, err))
@@ -270,14 +269,14 @@ func BenchmarkProgram(b *testing.B) {
 	}
 }
 
-// A program counts as one that may do anything with files, whatever its manifest says; whether it is given the
-// network the manifest decides.
-func TestWhatAProgramTouches(t *testing.T) {
+// A program counts as one that may do anything with files, whatever its manifest says; the manifest decides whether it
+// gets the network.
+func TestTouchOfAProgram(t *testing.T) {
 	for _, network := range []bool{false, true} {
 		skill := skills.Skill{Skill: folder.Skill{Name: "demo", Programs: []folder.Program{{Name: "run", Network: network, Workspace: folder.NoAccess}}}}
 		spec := skills.Runner{}.Tools(skill)[0].Spec()
 		got := tools.Call{Name: spec.Name, Touches: spec.Touches}.Touch()
-		if want := (tools.Runs{Would: "call a tool of demo", Offline: !network}); got.Outward != tools.Outward(want) || got.Reads != tools.Files(tools.AnyFiles{}) || !got.MayWrite() {
+		if want := (tools.RunsProgram{Effect: "call a tool of demo", Offline: !network}); got.Outward != tools.Outward(want) || got.Reads != tools.Files(tools.AnyFiles{}) || !got.MayWrite() {
 			t.Errorf("with network %t it touches %+v", network, got)
 		}
 	}

@@ -18,7 +18,7 @@ type proposeArgs struct {
 // records the proposal and tells an owner about it; doing that twice is the same as once.
 func NewPropose(propose func(ctx context.Context, call tools.Call, name string) error) tools.Tool {
 	return tools.New(tools.Spec{
-		// Nothing leaves the conversation until an owner has looked at it.
+		// Nothing leaves the conversation until an owner has checked the proposal.
 		Name: ProposeTool, Effect: tools.Idempotent, Permission: tools.FileWrite, MaxTimeout: -1, Touches: tools.TouchesNothing(),
 		Description: "Propose a skill that you have written to skills/NAME/SKILL.md in your workspace, with its other files, for all conversations. An owner looks at it and accepts it, or not; until then only this conversation has it. Propose what will be useful again, and what you have tried. A conversation has one proposal at a time: another replaces it.",
 	}, func(ctx context.Context, call tools.Call, args proposeArgs) (any, error) {

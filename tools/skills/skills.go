@@ -32,8 +32,8 @@ const Tool = "skill"
 // A Skill is a skill that an agent has.
 type Skill struct {
 	folder.Skill
-	// Session says that the skill is in the session's workspace.
-	Session bool
+	// InWorkspace says that the skill is in the session's workspace.
+	InWorkspace bool
 	// Trusted says that the operator vouches for the skill's whole content.
 	Trusted bool
 	// Tools are the names of the tools that the skill adds.

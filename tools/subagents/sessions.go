@@ -33,7 +33,7 @@ func sessionTools(d Backend) []tools.Tool {
 	return []tools.Tool{
 		tools.New(tools.Spec{
 			Name: "sessions_send", Effect: tools.Idempotent, Permission: tools.Session,
-			Touches:     tools.TouchesAlways(tools.Touch{Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Outward: tools.Would("have something done elsewhere or later")}),
+			Touches:     tools.TouchesAlways(tools.Touch{Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Outward: tools.OutwardEffect("have something done elsewhere or later")}),
 			Description: "Give a sub-agent more to do, in the session in which it has worked. Its report is told here by itself, once it is there. An owner may also have something said in any other session, whose agent then answers there.",
 		}, func(ctx context.Context, call tools.Call, args sendArgs) (any, error) {
 			text := strings.TrimSpace(args.Text)

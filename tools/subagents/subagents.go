@@ -63,7 +63,7 @@ func (a taskArgs) task() (tools.Task, error) {
 
 // touch says what a call that hands out a task touches. The copies of its files keep their marks.
 func (a taskArgs) touch() tools.Touch {
-	return tools.Touch{Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Passes: a.Files, Outward: tools.HandsOut{}}
+	return tools.Touch{Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Passes: a.Files, Outward: tools.HandsOutTask{}}
 }
 
 // checkText returns what is wrong with a text for a sub-agent; nil if nothing is.

@@ -67,12 +67,12 @@ func New(open func(ctx context.Context, call tools.Call) (Dir, error)) []tools.T
 	return []tools.Tool{
 		tools.New(tools.Spec{
 			Name: "todo_read", Effect: tools.Pure, Permission: tools.FileRead, Timeout: 5 * time.Second, MaxTimeout: 30 * time.Second,
-			Touches:     tools.TouchesAlways(tools.Touch{Reads: tools.Paths{File}, Writes: tools.NoFiles{}, Outward: tools.Inside{}}),
+			Touches:     tools.TouchesAlways(tools.Touch{Reads: tools.Paths{File}, Writes: tools.NoFiles{}, Outward: tools.NothingOutward{}}),
 			Description: "Read the list of what is to be done in this conversation, as todo_write wrote it.",
 		}, k.read),
 		tools.New(tools.Spec{
 			Name: "todo_write", Effect: tools.Idempotent, Permission: tools.FileWrite, Timeout: 5 * time.Second, MaxTimeout: 30 * time.Second,
-			Touches:     tools.TouchesAlways(tools.Touch{Reads: tools.NoFiles{}, Writes: tools.Paths{File}, Outward: tools.Inside{}}),
+			Touches:     tools.TouchesAlways(tools.Touch{Reads: tools.NoFiles{}, Writes: tools.Paths{File}, Outward: tools.NothingOutward{}}),
 			Description: "Write down what is to be done, for work of three steps or more, and keep it up to date: people see it while you work. It replaces the whole list; an empty one removes it.",
 		}, k.write),
 	}

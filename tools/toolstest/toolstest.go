@@ -28,7 +28,7 @@ type Caller struct {
 func New(ts ...tools.Tool) *Caller {
 	return &Caller{Set: tools.NewSet(ts...), Call: tools.Call{
 		ID: "call-1", Key: "turn-1/call-1", Attempt: 1, Turn: "turn-1",
-		Session: "main:telegram:42", Agent: "main", Person: "telegram:42", At: "telegram:42",
+		Session: "main:telegram:42", Agent: "main", Person: "telegram:42", Address: "telegram:42",
 	}}
 }
 

@@ -28,13 +28,13 @@ const (
 
 // An answer is a server's response, as far as it was read.
 type answer struct {
-	from      *url.URL
-	mediaType string
-	declared  string // the content type with its parameters
-	kind      kind
-	content   []byte
-	first     []byte // all bytes read so far, including those beyond maxBody
-	cut       bool   // the server would have sent more
+	from        *url.URL
+	mediaType   string
+	contentType string // the content type with its parameters
+	kind        kind
+	content     []byte
+	head        []byte // all bytes read so far, including those beyond maxBody
+	truncated   bool   // the server would have sent more
 }
 
 // readAnswer reads the body of a response, up to maxBody bytes. If the connection breaks before that, it returns an
@@ -44,13 +44,13 @@ func readAnswer(response *http.Response) (answer, error) {
 	if err != nil && len(content) <= maxBody {
 		return answer{}, err
 	}
-	a := answer{from: response.Request.URL, declared: response.Header.Get("Content-Type"), content: content, first: content}
-	if a.cut = len(content) > maxBody; a.cut {
+	a := answer{from: response.Request.URL, contentType: response.Header.Get("Content-Type"), content: content, head: content}
+	if a.truncated = len(content) > maxBody; a.truncated {
 		a.content = content[:maxBody]
 	}
-	if a.mediaType, _, err = mime.ParseMediaType(a.declared); err != nil || a.mediaType == "application/octet-stream" {
-		a.declared = http.DetectContentType(a.content)
-		if a.mediaType, _, err = mime.ParseMediaType(a.declared); err != nil {
+	if a.mediaType, _, err = mime.ParseMediaType(a.contentType); err != nil || a.mediaType == "application/octet-stream" {
+		a.contentType = http.DetectContentType(a.content)
+		if a.mediaType, _, err = mime.ParseMediaType(a.contentType); err != nil {
 			a.mediaType = "application/octet-stream"
 		}
 	}
@@ -75,8 +75,8 @@ func kindOf(mediaType string) kind {
 	return isBinary
 }
 
-// shownAs returns the MIME type of the text that the model reads; "" for plain text.
-func (a answer) shownAs(raw bool) string {
+// shownType returns the MIME type of the text that the model reads; "" for plain text.
+func (a answer) shownType(raw bool) string {
 	switch {
 	case a.kind == isBinary:
 		return "" // the text is about the body
@@ -89,10 +89,10 @@ func (a answer) shownAs(raw bool) string {
 // text decodes the content in its charset: the one named in the header, or the one named in the page, or the one that
 // it looks like. What cannot be decoded is replaced.
 func (a answer) text() string {
-	if _, params, err := mime.ParseMediaType(a.declared); err == nil && params["charset"] == "" && a.kind == isText && utf8.Valid(trimCut(a.content)) {
+	if _, params, err := mime.ParseMediaType(a.contentType); err == nil && params["charset"] == "" && a.kind == isText && utf8.Valid(trimCut(a.content)) {
 		return strings.TrimPrefix(string(trimCut(a.content)), "\uFEFF")
 	}
-	encoding, _, _ := charset.DetermineEncoding(a.content[:min(len(a.content), 1024)], a.declared)
+	encoding, _, _ := charset.DetermineEncoding(a.content[:min(len(a.content), 1024)], a.contentType)
 	decoded, err := encoding.NewDecoder().Bytes(a.content)
 	if err != nil {
 		decoded = a.content
@@ -113,10 +113,10 @@ func trimCut(content []byte) []byte {
 	return content
 }
 
-// bounded returns a text cut to maxBody bytes, with a note at its end if something is missing.
-func (a answer) bounded(text string) string {
+// boundedText returns a text cut to maxBody bytes, with a note at its end if something is missing.
+func (a answer) boundedText(text string) string {
 	const suffix = "\n[cut: this is not all, what is beyond the first 1048576 bytes was not read]"
-	if !a.cut && len(text) <= maxBody {
+	if !a.truncated && len(text) <= maxBody {
 		return text
 	}
 	if most := maxBody - len(suffix); len(text) > most {
@@ -125,13 +125,13 @@ func (a answer) bounded(text string) string {
 	return text + suffix
 }
 
-// aboutBinary returns what the model is told in place of a body that is not text; "" if the body is empty.
-func (a answer) aboutBinary() string {
+// describeBinary returns the text that the model gets instead of a body that is not text; "" if the body is empty.
+func (a answer) describeBinary() string {
 	if len(a.content) == 0 {
 		return ""
 	}
 	size := fmt.Sprintf("%d bytes", len(a.content))
-	if a.cut {
+	if a.truncated {
 		size = "more than " + size
 	}
 	if a.mediaType == "application/pdf" {

@@ -95,9 +95,9 @@ func redirectError(to *url.URL, err error) error {
 	return tools.Errorf(code, "the page redirects to %s: %s", visibleText(clip(to.Redacted(), 300)), known.Message)
 }
 
-// unreachable returns the error for a host that didn't answer, without the addresses of this machine and its name
+// unreachableError returns the error for a host that didn't answer, without the addresses of this machine and its name
 // servers. An error that is already for the model stays as it is, and if ctx has ended, it returns why.
-func unreachable(ctx context.Context, host string, err error) error {
+func unreachableError(ctx context.Context, host string, err error) error {
 	if known, ok := errors.AsType[*tools.Error](err); ok {
 		return known
 	}

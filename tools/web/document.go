@@ -36,40 +36,39 @@ func documentKind(a answer) pages.Kind {
 
 // A document is what was read from a document.
 type document struct {
-	text  string
-	bytes int // how many bytes of it were read
-	// How many pages it has, which of those asked for didn't fit ("" if all did), and what a reader
-	// has to know.
-	pages      int
-	next, note string
+	text      string
+	bytesRead int // how many bytes of it were read
+	// The number of its pages, those of the requested pages that didn't fit ("" if all did), and a note for the reader.
+	pages              int
+	missingPages, note string
 }
 
 // readDocument has a document read: first the part of the body that was already read, and then the rest. choice names
 // the pages. If the body turns out to be no document, the text says what it is instead.
 func readDocument(ctx context.Context, by pages.Reader, kind pages.Kind, a answer, body io.Reader, choice string) (document, error) {
-	whole := &counter{from: io.MultiReader(bytes.NewReader(a.first), body)}
+	whole := &byteCounter{from: io.MultiReader(bytes.NewReader(a.head), body)}
 	shown, err := by.Read(ctx, pages.Request{
 		Name: "the document", Kind: kind, Pages: choice, Most: pages.UsualMost, Content: whole,
 	})
-	d := document{bytes: int(whole.read.Load())}
+	d := document{bytesRead: int(whole.read.Load())}
 	if _, none := errors.AsType[*pages.NoDocument](err); none {
-		d.text = a.aboutBinary()
+		d.text = a.describeBinary()
 		return d, nil
 	}
 	if err != nil {
-		return d, unreachable(ctx, a.from.Hostname(), err)
+		return d, unreachableError(ctx, a.from.Hostname(), err)
 	}
-	d.text, d.pages, d.next, d.note = visibleText(shown.Content), shown.Pages, shown.Next, shown.Note
+	d.text, d.pages, d.missingPages, d.note = visibleText(shown.Content), shown.Pages, shown.Next, shown.Note
 	return d, nil
 }
 
-// A counter counts the bytes that are read.
-type counter struct {
+// A byteCounter counts the bytes that are read.
+type byteCounter struct {
 	from io.Reader
 	read atomic.Int64
 }
 
-func (c *counter) Read(p []byte) (int, error) {
+func (c *byteCounter) Read(p []byte) (int, error) {
 	n, err := c.from.Read(p)
 	c.read.Add(int64(n))
 	return n, err

@@ -19,7 +19,7 @@ import (
 	"parley/tools/web"
 )
 
-func withDocuments(t *testing.T) *toolstest.Caller {
+func newDocumentCaller(t *testing.T) *toolstest.Caller {
 	t.Helper()
 	box, err := sandbox.Open(t.Context(), sandbox.Config{Mode: sandbox.Auto, MemoryMB: 512, Processes: 64, TmpMB: 64, Supervisor: testrace.Program(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -33,9 +33,9 @@ func withDocuments(t *testing.T) *toolstest.Caller {
 }
 
 func TestDocuments(t *testing.T) {
-	c := withDocuments(t)
+	c := newDocumentCaller(t)
 	pdf := documentstest.Pages("one", "two")
-	pdf.Stream("", noise(3<<20)) // longer than what is read of a page
+	pdf.Stream("", incompressible(3<<20)) // longer than the limit for pages
 	long := pdf.Bytes()
 	word := documentstest.DOCX("<w:p><w:r><w:t>Hel\u200blo.</w:t></w:r></w:p>")
 	for _, test := range []struct {
@@ -48,7 +48,7 @@ func TestDocuments(t *testing.T) {
 		{"by its type", "application/vnd.openxmlformats-officedocument.wordprocessingml.document", "/a", "", word, "[page 1 of 1]\nHello."},
 		{"another archive", "application/zip", "/a", "", documentstest.Archive("a", "b"), "[application/zip, " + strconv.Itoa(len(documentstest.Archive("a", "b"))) + " bytes: not a text, so not shown]"},
 	} {
-		at := serve(t, test.contentType, test.content) + test.path
+		at := serveBody(t, test.contentType, test.content) + test.path
 		var got result
 		if err := json.Unmarshal([]byte(c.Want(t, "web_fetch", args("url", at, "pages", test.pages), "")), &got); err != nil {
 			t.Fatal(err)
@@ -57,19 +57,19 @@ func TestDocuments(t *testing.T) {
 			t.Errorf("%s: of %d bytes it gave %+v", test.name, len(test.content), got)
 		}
 	}
-	c.WantError(t, "web_fetch", args("url", serve(t, "application/pdf", []byte("%PDF-1.7 no"))), tools.ExecutionFailed, "the document is damaged")
-	if got := c.Want(t, "web_fetch", args("url", serve(t, "application/pdf", long), "raw", true), ""); !strings.Contains(got, "a PDF document of more than 1048576 bytes") {
+	c.WantError(t, "web_fetch", args("url", serveBody(t, "application/pdf", []byte("%PDF-1.7 no"))), tools.ExecutionFailed, "the document is damaged")
+	if got := c.Want(t, "web_fetch", args("url", serveBody(t, "application/pdf", long), "raw", true), ""); !strings.Contains(got, "a PDF document of more than 1048576 bytes") {
 		t.Errorf("its source is %s", got)
 	}
 }
 
-// A document that its server does not send whole is none.
+// A document that its server does not send completely is an error.
 func TestADocumentThatIsCutOff(t *testing.T) {
-	c := withDocuments(t)
+	c := newDocumentCaller(t)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/pdf")
 		w.Header().Set("Content-Length", "9000000")
-		content := append(documentstest.Pages("one").Bytes(), noise(1<<20)...)
+		content := append(documentstest.Pages("one").Bytes(), incompressible(1<<20)...)
 		if _, err := w.Write(content); err != nil {
 			t.Error(err)
 		}
@@ -78,8 +78,8 @@ func TestADocumentThatIsCutOff(t *testing.T) {
 	c.WantError(t, "web_fetch", args("url", s.URL), tools.ExecutionFailed, "gave no answer", "unexpected EOF")
 }
 
-// noise is what cannot be compressed.
-func noise(n int) []byte {
+// incompressible returns n bytes that cannot be compressed.
+func incompressible(n int) []byte {
 	out := make([]byte, n)
 	for i, x := 0, uint32(1); i < n; i++ {
 		x = x*1664525 + 1013904223

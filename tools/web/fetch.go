@@ -15,10 +15,10 @@ const maxConverting = 4
 
 // A fetcher is the tool web_fetch.
 type fetcher struct {
-	settings   func() Settings
-	client     client
-	converting chan struct{}
-	documents  pages.Reader // nil if no documents can be read
+	settings        func() Settings
+	client          client
+	conversionSlots chan struct{}
+	documents       pages.Reader // nil if no documents can be read
 }
 
 // fetchResult is the result of web_fetch.
@@ -30,8 +30,7 @@ type fetchResult struct {
 	Bytes       int    `json:"bytes"` // how many bytes of the answer's body were read, after decompression
 	// Location is the target of a redirect that was not followed.
 	Location string `json:"location,omitempty"`
-	// For a document: how many pages it has, which of those asked for didn't fit, and what a reader
-	// has to know.
+	// For a document: the number of its pages, those of the requested pages that didn't fit, and a note for the reader.
 	Pages int    `json:"pages,omitempty"`
 	Next  string `json:"next,omitempty"`
 	Note  string `json:"note,omitempty"`
@@ -45,12 +44,12 @@ func (f *fetcher) fetch(ctx context.Context, call tools.Call, args fetchArgs) (a
 	}
 	response, err := f.client.forCall(call, settings, own).Do(request)
 	if err != nil {
-		return nil, unreachable(ctx, request.URL.Hostname(), err)
+		return nil, unreachableError(ctx, request.URL.Hostname(), err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	got, err := readAnswer(response)
 	if err != nil {
-		return nil, unreachable(ctx, response.Request.URL.Hostname(), err)
+		return nil, unreachableError(ctx, response.Request.URL.Hostname(), err)
 	}
 	out := fetchResult{
 		Status: response.StatusCode, ContentType: visibleText(clip(response.Header.Get("Content-Type"), 200)),
@@ -63,7 +62,7 @@ func (f *fetcher) fetch(ctx context.Context, call tools.Call, args fetchArgs) (a
 	if kind := documentKind(got); kind != pages.None && f.documents != nil && !args.Raw {
 		err = f.showDocument(ctx, kind, got, response.Body, args.Pages, &out)
 	} else {
-		mime = got.shownAs(args.Raw)
+		mime = got.shownType(args.Raw)
 		out.Body, err = f.show(ctx, got, args.Raw)
 	}
 	if err != nil {
@@ -75,7 +74,7 @@ func (f *fetcher) fetch(ctx context.Context, call tools.Call, args fetchArgs) (a
 // showDocument has a document read, and puts its text into the result out.
 func (f *fetcher) showDocument(ctx context.Context, kind pages.Kind, a answer, body io.Reader, choice string, out *fetchResult) error {
 	d, err := readDocument(ctx, f.documents, kind, a, body, choice)
-	out.Bytes, out.Body, out.Pages, out.Next, out.Note = d.bytes, d.text, d.pages, d.next, d.note
+	out.Bytes, out.Body, out.Pages, out.Next, out.Note = d.bytesRead, d.text, d.pages, d.missingPages, d.note
 	return err
 }
 
@@ -93,8 +92,8 @@ func (f *fetcher) show(ctx context.Context, a answer, raw bool) (string, error) 
 			break
 		}
 		select {
-		case f.converting <- struct{}{}:
-			defer func() { <-f.converting }()
+		case f.conversionSlots <- struct{}{}:
+			defer func() { <-f.conversionSlots }()
 		case <-ctx.Done():
 			return "", ctx.Err()
 		}
@@ -103,7 +102,7 @@ func (f *fetcher) show(ctx context.Context, a answer, raw bool) (string, error) 
 			return "", err
 		}
 	case isBinary:
-		return a.aboutBinary(), nil
+		return a.describeBinary(), nil
 	}
-	return a.bounded(text), nil
+	return a.boundedText(text), nil
 }

@@ -18,9 +18,8 @@ import (
 	"parley/tools/target"
 )
 
-// names serves DNS on this machine: each answer is the next of the addresses, and
-// the last for ever.
-func names(t *testing.T, addresses ...string) *net.Resolver {
+// dnsServer serves DNS on this machine: each answer is the next of the addresses, and the last one is repeated forever.
+func dnsServer(t *testing.T, addresses ...string) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -55,14 +54,14 @@ func names(t *testing.T, addresses ...string) *net.Resolver {
 	}}
 }
 
-// fetcherOver fetches with names of its own.
+// fetcherOver returns a fetcher that looks names up with the given resolver.
 func fetcherOver(resolver *net.Resolver, refuse func(netip.Addr) string) *fetcher {
 	dialer := newDialer(refuse)
 	dialer.Resolver = resolver
-	return &fetcher{settings: func() Settings { return Settings{} }, client: client{transport: newTransport(dialer)}, converting: make(chan struct{}, 1)}
+	return &fetcher{settings: func() Settings { return Settings{} }, client: client{transport: newTransport(dialer)}, conversionSlots: make(chan struct{}, 1)}
 }
 
-func counting(t *testing.T) (port string, hits *atomic.Int32) {
+func countingServer(t *testing.T) (port string, hits *atomic.Int32) {
 	t.Helper()
 	hits = &atomic.Int32{}
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits.Add(1) }))
@@ -74,11 +73,10 @@ func counting(t *testing.T) (port string, hits *atomic.Int32) {
 	return u.Port(), hits
 }
 
-// A name that leads to a public address when it is asked about, and to this machine
-// when it is connected to, leads nowhere.
+// A name that resolves to a public address when it is checked, and to this machine when it is connected to, is refused.
 func TestRebinding(t *testing.T) {
-	port, hits := counting(t)
-	resolver := names(t, "1.1.1.1", "127.0.0.1")
+	port, hits := countingServer(t)
+	resolver := dnsServer(t, "1.1.1.1", "127.0.0.1")
 	first, err := resolver.LookupNetIP(t.Context(), "ip4", "rebind.example")
 	if err != nil || Refuse(first[0]) != "" {
 		t.Fatalf("the first look gives %v, %v; want a public address", first, err)
@@ -92,17 +90,16 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
-// The proxy of the environment (TestMain sets one that nobody serves) is not asked.
+// The proxy in the environment is not used. TestMain sets one that doesn't exist.
 func TestProxyIsIgnored(t *testing.T) {
-	port, hits := counting(t)
-	f := fetcherOver(names(t, "127.0.0.1"), func(netip.Addr) string { return "" })
+	port, hits := countingServer(t)
+	f := fetcherOver(dnsServer(t, "127.0.0.1"), func(netip.Addr) string { return "" })
 	if _, err := f.fetch(t.Context(), tools.Call{}, fetchArgs{URL: "http://page.example:" + port}); err != nil || hits.Load() != 1 {
 		t.Errorf("%d requests, %v; want one", hits.Load(), err)
 	}
 }
 
-// FuzzTarget holds URLs, and redirects from one to another, against what a request
-// must never be made of.
+// FuzzTarget checks that no URL, and no redirect from one to another, leads to a request that must never be made.
 func FuzzTarget(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"https://example.com/a?b#c", "/x"}, {"http://127.1", "//[::1]"}, {"http://①②⑦.⓪.⓪.①:80/", "http://0x7f.1"}, {"http://user:pw@a", "file:///etc/passwd"},
@@ -138,7 +135,7 @@ func wellFormed(t *testing.T, u *url.URL) {
 	again, err := parseTarget(u.String())
 	if err != nil || again.Host != u.Host {
 		if len(u.String()) > target.MaxURL {
-			return // percent-encoding has made it longer
+			return // percent-encoding has made the URL longer
 		}
 		t.Fatalf("%q is accepted, and again it gives %v, %v", u, again, err)
 	}

@@ -45,7 +45,7 @@ func markdown(ctx context.Context, source string, at *url.URL) (string, error) {
 	case err != nil:
 		return "[this page cannot be read as HTML: with raw you see its source]", nil
 	}
-	c := cleaner{base: at, sheet: newStyleSheet(), left: maxElements}
+	c := cleaner{base: at, sheet: newStyleSheet(), elementsLeft: maxElements}
 	c.prepare(ctx, doc)
 	c.cleanChildren(ctx, doc, 0)
 	if ctx.Err() != nil {
@@ -58,9 +58,9 @@ func markdown(ctx context.Context, source string, at *url.URL) (string, error) {
 	}
 	text := render(part)
 	switch {
-	case c.left < 0:
+	case c.elementsLeft < 0:
 		text += "\n\n[cut: this page has more than " + strconv.Itoa(maxElements) + " elements]"
-	case c.sheet.left < 0:
+	case c.sheet.workLeft < 0:
 		text += "\n\n[cut: this page's styles are too many to tell what they hide, so the rest is left out: with raw you see its source]"
 	}
 	if first, _, _ := strings.Cut(text, "\n"); title != "" && strings.Trim(first, "# ") != title {
@@ -117,13 +117,13 @@ func render(n *html.Node) string {
 	return strings.TrimSpace(string(text))
 }
 
-// A cleaner removes from a page what people would not see and what would cost too much to convert,
-// and rewrites links so that they can be followed.
+// A cleaner removes the parts of a page that people would not see and that would cost too much to convert, and rewrites
+// links so that they can be followed.
 type cleaner struct {
-	base  *url.URL
-	sheet styleSheet
-	title string
-	left  int // how many more elements may follow
+	base         *url.URL
+	sheet        styleSheet
+	title        string
+	elementsLeft int // how many more elements may follow
 }
 
 // prepare collects what applies to the whole page, until ctx ends: its title, its styles, and the URL that its links
@@ -158,8 +158,8 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// cleanChildren cleans everything below a node, until ctx ends. It removes the elements of which there are too many, and
-// keeps only what is in those that are nested too deep.
+// cleanChildren cleans everything below a node, until ctx ends. If there are too many elements, it removes the rest; of
+// elements that are nested too deep, it keeps only the content.
 func (c *cleaner) cleanChildren(ctx context.Context, n *html.Node, depth int) {
 	var next *html.Node
 	for child := n.FirstChild; child != nil && ctx.Err() == nil; child = next {
@@ -170,7 +170,7 @@ func (c *cleaner) cleanChildren(ctx context.Context, n *html.Node, depth int) {
 		case html.TextNode:
 			child.Data = strings.ReplaceAll(child.Data, "![", "[") // ![ would begin a picture
 		case html.ElementNode:
-			if c.left--; c.left < 0 || c.drops(child) {
+			if c.elementsLeft--; c.elementsLeft < 0 || c.isDropped(child) {
 				n.RemoveChild(child)
 				continue
 			}
@@ -202,8 +202,8 @@ func unwrap(n *html.Node) *html.Node {
 	return next
 }
 
-// drops reports whether an element is left out of the page, with everything in it.
-func (c *cleaner) drops(n *html.Node) bool {
+// isDropped reports whether an element is left out of the page, with everything in it.
+func (c *cleaner) isDropped(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Script, atom.Style, atom.Noscript, atom.Template, atom.Iframe, atom.Object, atom.Embed, atom.Svg, atom.Math,
 		atom.Canvas, atom.Audio, atom.Video, atom.Input, atom.Select, atom.Datalist, atom.Link, atom.Meta, atom.Title, atom.Base:
@@ -214,7 +214,7 @@ func (c *cleaner) drops(n *html.Node) bool {
 		return false // often hidden until a script has run
 	}
 	style := c.sheet.styleOf(n)
-	return c.sheet.left < 0 || isHidden(n, style)
+	return c.sheet.workLeft < 0 || isHidden(n, style)
 }
 
 // replacePicture replaces a picture with its description. It leaves out the address, because a chat

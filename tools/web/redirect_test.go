@@ -13,7 +13,7 @@ import (
 	"parley/tools"
 )
 
-// Each address of a chain is asked about, and what may not be is not fetched.
+// Each address of a chain of redirects is checked, and a refused one is not fetched.
 func TestEachRedirectIsAskedAbout(t *testing.T) {
 	var paths []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -23,7 +23,7 @@ func TestEachRedirectIsAskedAbout(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	f := fetcherOver(names(t, "127.0.0.1"), func(netip.Addr) string { return "" })
+	f := fetcherOver(dnsServer(t, "127.0.0.1"), func(netip.Addr) string { return "" })
 	var asked []string
 	f.client.redirect = func(call tools.Call, to string) error {
 		asked = append(asked, call.ID+" "+strings.TrimPrefix(to, s.URL))
@@ -42,15 +42,15 @@ func TestEachRedirectIsAskedAbout(t *testing.T) {
 	}
 }
 
-// A hopping is a web that answers with redirects.
-type hopping struct {
+// A redirectingWeb is a web that answers with redirects.
+type redirectingWeb struct {
 	t        *testing.T
 	next     []string
 	fetched  []string
 	approved map[string]bool
 }
 
-func (h *hopping) RoundTrip(r *http.Request) (*http.Response, error) {
+func (h *redirectingWeb) RoundTrip(r *http.Request) (*http.Response, error) {
 	wellFormed(h.t, r.URL)
 	if len(h.fetched) > 0 && !h.approved[r.URL.String()] {
 		h.t.Errorf("%q was fetched and not asked about", r.URL)
@@ -68,8 +68,8 @@ func (h *hopping) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// FuzzRedirects follows chains of redirects: no request is made that was not asked about,
-// and none to where the operator's lists do not let it.
+// FuzzRedirects follows chains of redirects: every request was checked before, and none goes to a host that the
+// operator's lists don't permit.
 func FuzzRedirects(f *testing.F) {
 	for _, seed := range [][3]string{
 		{"http://a.example/", "/next", "//b.example/x"}, {"https://a.example", "http://denied.example", ""}, {"http://a.example/x", "//DENIED.example.:80/", "..//denied。example"},
@@ -79,10 +79,10 @@ func FuzzRedirects(f *testing.F) {
 		f.Add(seed[0], seed[1], seed[2])
 	}
 	f.Fuzz(func(t *testing.T, first, second, third string) {
-		web := &hopping{t: t, next: []string{second, third}, approved: map[string]bool{}}
+		web := &redirectingWeb{t: t, next: []string{second, third}, approved: map[string]bool{}}
 		settings := Settings{Deny: []string{"denied.example"}}
 		over := &fetcher{
-			settings: func() Settings { return settings }, converting: make(chan struct{}, 1),
+			settings: func() Settings { return settings }, conversionSlots: make(chan struct{}, 1),
 			client: client{web, func(_ tools.Call, to string) error {
 				if u, err := url.Parse(to); err != nil || u.Hostname() == "denied.example" {
 					t.Errorf("asked about %q (%v)", to, err)
@@ -91,7 +91,7 @@ func FuzzRedirects(f *testing.F) {
 				return nil
 			}},
 		}
-		_, _ = over.fetch(t.Context(), tools.Call{}, fetchArgs{URL: first}) // what comes of it is judged on its way
+		_, _ = over.fetch(t.Context(), tools.Call{}, fetchArgs{URL: first}) // the requests are checked while they are made
 		if len(web.fetched) > 3 {
 			t.Errorf("fetched %q", web.fetched)
 		}

@@ -62,19 +62,19 @@ func (a fetchArgs) shown() tools.Showing {
 	if a.Body != "" {
 		b.WriteString("\n" + a.Body)
 	}
-	return tools.Showing{Text: strings.TrimSuffix(b.String(), "\n"), Of: []string{"url", "method", "headers", "body"}}
+	return tools.Showing{Text: strings.TrimSuffix(b.String(), "\n"), ShownArgs: []string{"url", "method", "headers", "body"}}
 }
 
 func (a fetchArgs) outward() tools.Outward {
 	if method := strings.ToUpper(a.Method); method != "" && method != http.MethodGet && method != http.MethodHead {
-		return tools.Would(fmt.Sprintf("send a %s to %s", method, tools.OneLine(a.URL)))
+		return tools.OutwardEffect(fmt.Sprintf("send a %s to %s", method, tools.OneLine(a.URL)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Headers)) {
 		if !isHarmless(name, a.Headers[name]) {
-			return tools.Would(fmt.Sprintf("send the header %s to %s", tools.OneLine(name), tools.OneLine(a.URL)))
+			return tools.OutwardEffect(fmt.Sprintf("send the header %s to %s", tools.OneLine(name), tools.OneLine(a.URL)))
 		}
 	}
-	return tools.Inside{}
+	return tools.NothingOutward{}
 }
 
 // isHarmless reports whether a request header carries no information out: it only says in which form an answer is

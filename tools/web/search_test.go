@@ -13,8 +13,8 @@ import (
 	"parley/tools/web"
 )
 
-// service is a fake of each of the services.
-func service(t *testing.T) string {
+// fakeServices serves a fake of each search service.
+func fakeServices(t *testing.T) string {
 	t.Helper()
 	list := func(w http.ResponseWriter, wrap, text string) {
 		fmt.Fprintf(w, wrap, `[{"title":"<b>Go</b> &amp; more","url":"https://go.dev/doc?a=b","`+text+`":"The <strong>Go</strong>\nlanguage","age":"x"},
@@ -66,10 +66,10 @@ func service(t *testing.T) string {
 	return s.URL
 }
 
-// Each service is asked in its own way and gives the same. The server that is asked
-// is on this machine, as an operator's own may be.
+// Each service is asked in its own way, and the results are the same. The fake server is on this machine, as an
+// operator's own may be.
 func TestSearch(t *testing.T) {
-	base := service(t)
+	base := fakeServices(t)
 	for name, search := range map[string]web.Search{
 		"brave":   {Service: "brave", APIKey: "brave-key", BaseURL: base},
 		"tavily":  {Service: "tavily", APIKey: "tavily-key", BaseURL: base + "/"},
@@ -90,7 +90,7 @@ func TestSearch(t *testing.T) {
 }
 
 func TestSearchFails(t *testing.T) {
-	base := service(t)
+	base := fakeServices(t)
 	closed := httptest.NewServer(nil)
 	closed.Close()
 	for _, o := range []struct {
@@ -120,7 +120,7 @@ func TestSearchFails(t *testing.T) {
 	}
 }
 
-// Where no service is named the model is told so, and nothing has failed.
+// If no service is configured, the model is told so, and the call doesn't fail.
 func TestSearchIsNotConfigured(t *testing.T) {
 	var got struct{ Error, Message, Query string }
 	raw := newCaller(web.Settings{}, false).Want(t, "web_search", args("query", "go"), "")

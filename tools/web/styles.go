@@ -14,33 +14,33 @@ import (
 const (
 	// maxRules limits how many rules of a page's own style sheets are kept.
 	maxRules = 5000
-	// maxStyling limits the work for a page's styles, in steps: each selector that is read, and
+	// maxStyleSteps limits the work for a page's styles, in steps: each selector that is read, and
 	// each rule that is compared with an element, takes one step plus one for each of its
 	// properties.
-	maxStyling = 5_000_000
+	maxStyleSteps = 5_000_000
 )
 
 // A styleRule is a rule of a page's own style sheet for one kind of element.
 type styleRule struct {
-	tag, id string // "" matches any
-	classes []string
-	weight  int
-	order   int // if two rules have the same weight, the later one wins
-	style   visibilityStyles
-	own     bool // only this rule uses the style, so it may be changed
+	tag, id   string // "" matches any
+	classes   []string
+	weight    int
+	order     int // if two rules have the same weight, the later one wins
+	style     visibilityStyles
+	ownsStyle bool // only this rule uses the style, so it may be changed
 }
 
 // A styleSheet holds the rules in a page's style elements that may hide something, for selectors of
 // a single element (p.note#first). It ignores other selectors, rules for certain screens only, and
 // external style sheets.
 type styleSheet struct {
-	rules map[string][]*styleRule // by id ("#x"), or else by a class (".x"), or else by the tag
-	known map[string]*styleRule   // by the whole selector
-	left  int                     // how much work is left; once it is used up, it is unknown which elements are hidden
+	rules      map[string][]*styleRule // by id ("#x"), or else by a class (".x"), or else by the tag
+	bySelector map[string]*styleRule   // by the whole selector
+	workLeft   int                     // how much work is left; once it is used up, it is unknown which elements are hidden
 }
 
 func newStyleSheet() styleSheet {
-	return styleSheet{rules: map[string][]*styleRule{}, known: map[string]*styleRule{}, left: maxStyling}
+	return styleSheet{rules: map[string][]*styleRule{}, bySelector: map[string]*styleRule{}, workLeft: maxStyleSteps}
 }
 
 // read adds the rules of one style element, until ctx ends.
@@ -62,7 +62,7 @@ func (s *styleSheet) read(ctx context.Context, css string, selector *regexp.Rege
 			continue
 		}
 		for one := range strings.SplitSeq(selectors, ",") {
-			if s.left -= 1 + len(style); s.left < 0 || len(s.known) >= maxRules {
+			if s.workLeft -= 1 + len(style); s.workLeft < 0 || len(s.bySelector) >= maxRules {
 				return
 			}
 			s.add(selector.FindStringSubmatch(strings.TrimSpace(one)), style)
@@ -101,14 +101,14 @@ func (s *styleSheet) add(parts []string, style visibilityStyles) {
 	}
 	tag, rest := strings.ToLower(strings.Trim(parts[1], "*")), parts[2]
 	whole := tag + rest
-	if known := s.known[whole]; known != nil {
-		if !known.own {
-			known.style, known.own = maps.Clone(known.style), true
+	if known := s.bySelector[whole]; known != nil {
+		if !known.ownsStyle {
+			known.style, known.ownsStyle = maps.Clone(known.style), true
 		}
 		maps.Copy(known.style, style)
 		return
 	}
-	rule := &styleRule{tag: tag, order: len(s.known), style: style}
+	rule := &styleRule{tag: tag, order: len(s.bySelector), style: style}
 	if tag != "" {
 		rule.weight = 1
 	}
@@ -133,7 +133,7 @@ func (s *styleSheet) add(parts []string, style visibilityStyles) {
 	if rule.id != "" {
 		key = "#" + rule.id
 	}
-	s.known[whole] = rule
+	s.bySelector[whole] = rule
 	s.rules[key] = append(s.rules[key], rule)
 }
 
@@ -159,7 +159,7 @@ func (s *styleSheet) styleOf(n *html.Node) visibilityStyles {
 	var rules []*styleRule
 	for key := range keys {
 		for _, rule := range s.rules[key] {
-			if s.left -= 1 + len(rule.classes) + len(rule.style); s.left < 0 {
+			if s.workLeft -= 1 + len(rule.classes) + len(rule.style); s.workLeft < 0 {
 				return nil
 			}
 			if (rule.tag == "" || rule.tag == n.Data) && (rule.id == "" || rule.id == id) && !slices.ContainsFunc(rule.classes, lacks) {

@@ -30,8 +30,7 @@ var _ = flag.Bool("update", false, "write the golden files")
 
 var args = toolstest.Args
 
-// A proxy stands in the environment of every test, and nothing listens there: what
-// asked it would fail.
+// The environment of every test has a proxy that doesn't exist: a request that used it would fail.
 func TestMain(m *testing.M) {
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY"} {
 		os.Setenv(name, "http://127.0.0.1:1")
@@ -45,8 +44,8 @@ func TestMain(m *testing.M) {
 	os.Exit(testrace.Run(m.Run))
 }
 
-// newCaller has the tools as they are served, but for addresses of this machine
-// where local is set.
+// newCaller returns a caller of the tools as a server has them. If local is set, addresses of this machine are
+// permitted.
 func newCaller(settings web.Settings, local bool) *toolstest.Caller {
 	c := web.Config{Settings: func() web.Settings { return settings }}
 	if local {
@@ -69,7 +68,7 @@ type result struct {
 	Location    string `json:"location"`
 }
 
-func fetch(t *testing.T, c *toolstest.Caller, pairs ...any) result {
+func fetchPage(t *testing.T, c *toolstest.Caller, pairs ...any) result {
 	t.Helper()
 	var got result
 	raw := c.Want(t, "web_fetch", args(pairs...), "")
@@ -88,8 +87,8 @@ func wantError(t *testing.T, c *toolstest.Caller, code tools.Code, saying, argum
 	}
 }
 
-// serve answers with a body of a type.
-func serve(t *testing.T, contentType string, body []byte) string {
+// serveBody answers with a body of a type.
+func serveBody(t *testing.T, contentType string, body []byte) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
@@ -99,8 +98,8 @@ func serve(t *testing.T, contentType string, body []byte) string {
 	return s.URL
 }
 
-// secret serves what nobody may read, and counts who tried.
-func secret(t *testing.T) (port string, hits *atomic.Int32) {
+// secretServer serves a text that no call may read, and counts the attempts.
+func secretServer(t *testing.T) (port string, hits *atomic.Int32) {
 	t.Helper()
 	hits = &atomic.Int32{}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -120,41 +119,40 @@ func TestGolden(t *testing.T) {
 }
 
 func TestFetch(t *testing.T) {
-	page := serve(t, "text/html; charset=utf-8", []byte(`<html><head><title>A page</title></head><body><h2>Heading</h2><p>Some <b>bold</b> text and <a href="/there">a link</a>.</p>
+	page := serveBody(t, "text/html; charset=utf-8", []byte(`<html><head><title>A page</title></head><body><h2>Heading</h2><p>Some <b>bold</b> text and <a href="/there">a link</a>.</p>
 		<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table></body></html>`))
 	c := newCaller(web.Settings{}, true)
-	got := fetch(t, c, "url", page)
+	got := fetchPage(t, c, "url", page)
 	want := "# A page\n\n## Heading\n\nSome **bold** text and [a link](" + page + "/there).\n\n| a | b |\n|---|---|\n| 1 | 2 |"
 	if got.Status != 200 || got.ContentType != "text/html; charset=utf-8" || got.URL != page || got.Body != want || got.Bytes == 0 {
 		t.Errorf("got %+v, want the body %q", got, want)
 	}
-	if raw := fetch(t, c, "url", page, "raw", true); !strings.HasPrefix(raw.Body, "<html><head><title>A page") {
+	if raw := fetchPage(t, c, "url", page, "raw", true); !strings.HasPrefix(raw.Body, "<html><head><title>A page") {
 		t.Errorf("raw gave %q", raw.Body)
 	}
-	if got := fetch(t, c, "url", serve(t, "application/json", []byte(`{"a":[1]}`))); got.Body != `{"a":[1]}` {
+	if got := fetchPage(t, c, "url", serveBody(t, "application/json", []byte(`{"a":[1]}`))); got.Body != `{"a":[1]}` {
 		t.Errorf("JSON came as %q", got.Body)
 	}
-	if got := fetch(t, c, "url", serve(t, "image/png", []byte("\x89PNG"))); got.Body != "[image/png, 4 bytes: not a text, so not shown]" || got.Bytes != 4 {
+	if got := fetchPage(t, c, "url", serveBody(t, "image/png", []byte("\x89PNG"))); got.Body != "[image/png, 4 bytes: not a text, so not shown]" || got.Bytes != 4 {
 		t.Errorf("a picture came as %+v", got)
 	}
 }
 
-// Programs are told of which type the text is that a result has: what the server says, but for what was converted or only
-// described.
-func TestTheTypeOfATextIsKnown(t *testing.T) {
+// Programs are told the MIME type of a result's text: the server's, unless the text was converted or only described.
+func TestResultsHaveTheMIMEType(t *testing.T) {
 	var fetching tools.Tool
 	for _, tool := range web.New(web.Config{Settings: func() web.Settings { return web.Settings{} }, Refuse: func(netip.Addr) string { return "" }}) {
 		if tool.Spec().Name == "web_fetch" {
 			fetching = tool
 		}
 	}
-	page := serve(t, "text/html; charset=utf-8", []byte("<html><body><p>words</p></body></html>"))
+	page := serveBody(t, "text/html; charset=utf-8", []byte("<html><body><p>words</p></body></html>"))
 	for _, c := range []struct{ arguments, want string }{
 		{args("url", page), "text/markdown"},
 		{args("url", page, "raw", true), "text/html"},
-		{args("url", serve(t, "application/json", []byte(`{"a":1}`))), "application/json"},
-		{args("url", serve(t, "text/css; charset=utf-8", []byte("a {}"))), "text/css"},
-		{args("url", serve(t, "image/png", []byte("\x89PNG"))), ""},
+		{args("url", serveBody(t, "application/json", []byte(`{"a":1}`))), "application/json"},
+		{args("url", serveBody(t, "text/css; charset=utf-8", []byte("a {}"))), "text/css"},
+		{args("url", serveBody(t, "image/png", []byte("\x89PNG"))), ""},
 	} {
 		r, err := fetching.Run(t.Context(), tools.Call{ID: "c", Args: json.RawMessage(c.arguments)})
 		if err != nil || r.Field != "body" || r.MIME != c.want || !r.Untrusted {
@@ -163,7 +161,7 @@ func TestTheTypeOfATextIsKnown(t *testing.T) {
 	}
 }
 
-// A method that may change something is sent once, with what it was given.
+// A method that may change something is sent once, with its arguments.
 func TestMethods(t *testing.T) {
 	var asked atomic.Pointer[string]
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -207,10 +205,9 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// Whatever notation an address of this machine or its network has, nothing is
-// reached. The check is the one that is served with.
+// No address of this machine or its network is reached, whatever its notation. The check is the one that servers use.
 func TestPrivateAddressesAreRefused(t *testing.T) {
-	port, hits := secret(t)
+	port, hits := secretServer(t)
 	c := newCaller(web.Settings{}, false)
 	for _, host := range []string{
 		"127.0.0.1", "127.0.0.1.", "127.1", "127.255.255.254", "2130706433", "0x7f000001", "0x7f.0.0.1", "0X7F.1", "0177.0.0.1", "017700000001", "127.0.0.01",
@@ -252,16 +249,16 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// A redirect is checked like a URL, and leads nowhere else.
+// A redirect is checked like a URL.
 func TestRedirectsAreChecked(t *testing.T) {
-	port, hits := secret(t)
+	port, hits := secretServer(t)
 	var to atomic.Pointer[string]
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Location", *to.Load())
 		w.WriteHeader(http.StatusFound)
 	}))
 	t.Cleanup(s.Close)
-	// This web is on 127.0.0.1 alone, so all else on this machine is what it is.
+	// This web is on 127.0.0.1 only, so the check applies to all other addresses of this machine.
 	c := toolstest.New(web.New(web.Config{
 		Settings: func() web.Settings { return web.Settings{Deny: []string{"denied.example"}} },
 		Refuse: func(addr netip.Addr) string {
@@ -295,26 +292,26 @@ func TestRedirectsAreChecked(t *testing.T) {
 	wantError(t, c, tools.ExecutionFailed, "more than 10 times", args("url", s.URL))
 	elsewhere := "https://example.com/moved"
 	to.Store(&elsewhere)
-	if got := fetch(t, c, "url", s.URL, "method", "POST", "body", "x"); got.Status != 302 || got.Location != elsewhere {
+	if got := fetchPage(t, c, "url", s.URL, "method", "POST", "body", "x"); got.Status != 302 || got.Location != elsewhere {
 		t.Errorf("POST followed a redirect: %+v", got)
 	}
 }
 
-// What the model sends to one host does not reach another by a redirect.
+// Headers that the model sends to one host do not reach another by a redirect.
 func TestHeadersStayWithTheirHost(t *testing.T) {
 	var seen atomic.Pointer[http.Header]
 	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen.Store(&r.Header) }))
 	t.Cleanup(other.Close)
 	first := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusFound))
 	t.Cleanup(first.Close)
-	fetch(t, newCaller(web.Settings{}, true), "url", first.URL+"/?token=t", "headers", map[string]string{"X-Api-Key": "k", "Authorization": "Bearer k"})
+	fetchPage(t, newCaller(web.Settings{}, true), "url", first.URL+"/?token=t", "headers", map[string]string{"X-Api-Key": "k", "Authorization": "Bearer k"})
 	if h := *seen.Load(); h.Get("X-Api-Key") != "" || h.Get("Authorization") != "" || h.Get("Referer") != "" {
 		t.Errorf("the other host got %v", h)
 	}
 }
 
 func TestAllowAndDeny(t *testing.T) {
-	page := serve(t, "text/plain", []byte("hello"))
+	page := serveBody(t, "text/plain", []byte("hello"))
 	host, _, _ := strings.Cut(strings.TrimPrefix(page, "http://"), ":")
 	named := strings.Replace(page, host, "localhost", 1)
 	for _, o := range []struct {
@@ -336,19 +333,19 @@ func TestAllowAndDeny(t *testing.T) {
 			c := newCaller(web.Settings{Allow: o.allow, Deny: o.deny}, true)
 			if o.denied != "" {
 				wantError(t, c, tools.PermissionDenied, o.denied, args("url", o.url))
-			} else if got := fetch(t, c, "url", o.url); got.Body != "hello" {
+			} else if got := fetchPage(t, c, "url", o.url); got.Body != "hello" {
 				t.Errorf("got %+v", got)
 			}
 		})
 	}
-	// What stands below a name is not the name, and the other way round.
+	// A host below a name is not the name itself, or the other way round.
 	c := newCaller(web.Settings{Allow: []string{"*.localhost"}}, true)
 	wantError(t, c, tools.PermissionDenied, "[web] allow", args("url", named))
 	c = newCaller(web.Settings{Allow: []string{"0.0.1"}}, true)
 	wantError(t, c, tools.PermissionDenied, "[web] allow", args("url", page))
 }
 
-func TestURLsThatAreNone(t *testing.T) {
+func TestInvalidURLs(t *testing.T) {
 	c := newCaller(web.Settings{}, true)
 	for _, wrong := range []string{
 		"", "example.com", "/etc/passwd", "file:///etc/passwd", "unix:///run/docker.sock", "ftp://example.com", "gopher://x", "javascript:alert(1)", "data:text/plain,x",
@@ -360,8 +357,7 @@ func TestURLsThatAreNone(t *testing.T) {
 	}
 }
 
-// A body without end, or a small one that becomes large, is read to the bound and
-// no further.
+// A body without end, or a small one that decompresses to a large one, is read only up to the limit.
 func TestBodiesAreBounded(t *testing.T) {
 	var megabyte bytes.Buffer
 	z := gzip.NewWriter(&megabyte)
@@ -371,7 +367,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	bomb := bytes.Repeat(megabyte.Bytes(), 200) // a reader of gzip reads on behind the end of a part
+	bomb := bytes.Repeat(megabyte.Bytes(), 200) // a gzip reader continues after the end of a part
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
 		if r.URL.Path == "/bomb" {
@@ -388,7 +384,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	t.Cleanup(s.Close)
 	c := newCaller(web.Settings{}, true)
 	for _, path := range []string{"/bomb", "/endless"} {
-		got := fetch(t, c, "url", s.URL+path)
+		got := fetchPage(t, c, "url", s.URL+path)
 		if got.Bytes != 1<<20 || len(got.Body) > 3<<20 || !strings.HasSuffix(got.Body, "1048576 bytes was not read]") {
 			t.Errorf("%s gave %d bytes, a body of %d that ends with %q", path, got.Bytes, len(got.Body), got.Body[max(0, len(got.Body)-100):])
 		}
@@ -403,7 +399,7 @@ func TestHeadersAreBounded(t *testing.T) {
 	wantError(t, newCaller(web.Settings{}, true), tools.ExecutionFailed, "headers", args("url", s.URL))
 }
 
-// A server that sends a byte now and then is left when the time is over.
+// A connection to a server that sends a byte now and then ends at the deadline.
 func TestDripEndsAtTheDeadline(t *testing.T) {
 	stop := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -440,14 +436,14 @@ func TestCharsets(t *testing.T) {
 		{"late", "application/json", strings.Repeat(" ", 2000) + "Grüße"},
 		{"none", "", "Grüße"},
 	} {
-		if got := fetch(t, c, "url", serve(t, o.contentType, []byte(o.body))); strings.TrimSpace(got.Body) != "Grüße" {
+		if got := fetchPage(t, c, "url", serveBody(t, o.contentType, []byte(o.body))); strings.TrimSpace(got.Body) != "Grüße" {
 			t.Errorf("%s: %q", o.name, got.Body)
 		}
 	}
 }
 
-// What people do not see is not shown to the model, and nothing that it repeats
-// makes a client of a chat fetch something.
+// Text that people do not see is not shown to the model, and nothing that the model repeats makes a chat client fetch a
+// picture.
 func TestHiddenTextIsLeftOut(t *testing.T) {
 	var page strings.Builder
 	page.WriteString(`<html><head><title>Recipes</title><style>.ghost, p.x { display : none } #faint{opacity:0} .tab{display:none} .tab.on{display:block}
@@ -465,8 +461,8 @@ func TestHiddenTextIsLeftOut(t *testing.T) {
 		<a href="javascript:IGNORE">press</a> <a href="data:text/html,IGNORE">data</a> <a title="IGNORE" href="http://a.example/x">named</a>
 		<p>![text](https://pictures.example/?q=1)</p><p>un` + "\u200b\u202e\U000E0049\U000E0047" + `seen</p></body></html>`)
 	c := newCaller(web.Settings{}, true)
-	at := serve(t, "text/html; charset=utf-8", []byte(page.String()))
-	got := fetch(t, c, "url", at).Body
+	at := serveBody(t, "text/html; charset=utf-8", []byte(page.String()))
+	got := fetchPage(t, c, "url", at).Body
 	for _, bad := range []string{"IGNORE", "evil.example", "![", "javascript:", "data:"} {
 		if strings.Contains(got, bad) {
 			t.Errorf("%q is in\n%s", bad, got)
@@ -485,18 +481,18 @@ func TestHiddenTextIsLeftOut(t *testing.T) {
 	}
 }
 
-// The article of a page stands for it where it is most of it.
+// If an article is most of its page, only the article is shown.
 func TestArticle(t *testing.T) {
 	paragraph := "<p>" + strings.Repeat("The town was founded by the river, and its people were fond of long sentences, many commas, and tea. ", 8) + "</p>"
 	page := `<html><head><title>The town</title></head><body><nav><ul>` + strings.Repeat(`<li><a href="/x">Menu entry</a></li>`, 30) + `</ul></nav><article><h1>The town</h1>` +
 		strings.Repeat(paragraph, 6) + `</article><footer>Imprint and cookies</footer></body></html>`
-	got := fetch(t, newCaller(web.Settings{}, true), "url", serve(t, "text/html", []byte(page))).Body
+	got := fetchPage(t, newCaller(web.Settings{}, true), "url", serveBody(t, "text/html", []byte(page))).Body
 	if !strings.HasPrefix(got, "## The town\n") || !strings.Contains(got, "founded by the river") || strings.Contains(got, "Menu entry") {
 		t.Errorf("got %.600s", got)
 	}
 }
 
-// A page that is made to cost much costs little, and something is shown of it.
+// A page that is made to be costly costs little, and a part of it is shown.
 func TestHostilePages(t *testing.T) {
 	if testrace.Elsewhere(t) {
 		return
@@ -535,7 +531,7 @@ func TestHostilePages(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			got, err := c.Try(ctx, "web_fetch", args("url", serve(t, "text/html", []byte(page))))
+			got, err := c.Try(ctx, "web_fetch", args("url", serveBody(t, "text/html", []byte(page))))
 			if err != nil || len(got) > 8<<20 {
 				t.Errorf("it gave %d bytes, %v", len(got), err)
 			}

@@ -66,7 +66,7 @@ func Read(ctx context.Context, by *canvas.Reader, in Room, name string, scripts 
 	if err != nil {
 		return nil, "", err
 	}
-	if scripts && !guard.ReadMarks(in.Files).MayHold(file) {
+	if scripts && !guard.ReadMarks(in.Files).MayContain(file) {
 		return doc, "sandbox allow-scripts; " + canvas.Policy, nil
 	}
 	doc, err = by.Still(ctx, in.Session, doc)

@@ -12,11 +12,11 @@ const (
 type grammar interface {
 	// open reads the tokens before a brace, and says what the braces contain. inParens says that the brace is
 	// inside parentheses.
-	open(r *reader, head []token, inParens bool) scope
+	open(r *braceReader, head []token, inParens bool) scope
 	// end reads a statement that has no braces, or the tokens after them.
-	end(r *reader, head []token)
+	end(r *braceReader, head []token)
 	// begins reports whether a token begins a new statement although nothing has ended the previous one.
-	begins(r *reader, t token) bool
+	begins(r *braceReader, t token) bool
 }
 
 // The kinds of scopes.
@@ -31,24 +31,24 @@ const (
 
 // A scope is the code between two braces.
 type scope struct {
-	kind int
-	name string // of the type or the module
-	keep bool   // the statement continues after the braces
+	kind      int
+	name      string // of the type or the module
+	continues bool   // the statement continues after the braces
 
 	head   []token // the statement before the brace
 	parens int     // how many of the statement's parentheses are open
 }
 
-// A reader finds the symbols of a text whose language has braces.
-type reader struct {
+// A braceReader finds the symbols of a text whose language has braces.
+type braceReader struct {
 	grammar
-	head    []token
-	parens  int
-	stack   []scope
-	deeper  int // how many braces are open beyond maxDepth
-	saved   []snapshot
-	found   []Symbol
-	emitted map[Symbol]bool
+	head       []token
+	parens     int
+	stack      []scope
+	extraDepth int // how many braces are open beyond maxDepth
+	saved      []snapshot
+	found      []Symbol
+	emitted    map[Symbol]bool
 }
 
 // A snapshot is the state of a reader at an #if of the preprocessor, from which each branch begins.
@@ -60,7 +60,7 @@ type snapshot struct {
 // braces returns a function that finds the symbols of a language with braces.
 func braces(g grammar, s syntax) func(src string) []Symbol {
 	return func(src string) []Symbol {
-		r := &reader{grammar: g, stack: []scope{{kind: inModule}}, emitted: map[Symbol]bool{}}
+		r := &braceReader{grammar: g, stack: []scope{{kind: inModule}}, emitted: map[Symbol]bool{}}
 		l := newLexer(src, s)
 		for t, ok := l.next(); ok && len(r.found) < MaxSymbols; t, ok = l.next() {
 			r.take(t)
@@ -71,10 +71,10 @@ func braces(g grammar, s syntax) func(src string) []Symbol {
 }
 
 // scope returns the innermost scope.
-func (r *reader) scope() scope { return r.stack[len(r.stack)-1] }
+func (r *braceReader) scope() scope { return r.stack[len(r.stack)-1] }
 
 // container returns the name of the innermost type or module.
-func (r *reader) container() string {
+func (r *braceReader) container() string {
 	for i := len(r.stack) - 1; i >= 0; i-- {
 		if r.stack[i].name != "" {
 			return r.stack[i].name
@@ -84,7 +84,7 @@ func (r *reader) container() string {
 }
 
 // emit adds a symbol, unless it was added before.
-func (r *reader) emit(kind string, name token, container string) {
+func (r *braceReader) emit(kind string, name token, container string) {
 	s := Symbol{Name: name.text, Kind: kind, Container: container, Line: name.line}
 	if name.kind != wordToken || s.Name == "" || s.Name[0] >= '0' && s.Name[0] <= '9' || r.emitted[s] {
 		return
@@ -94,11 +94,11 @@ func (r *reader) emit(kind string, name token, container string) {
 }
 
 // take reads one token.
-func (r *reader) take(t token) {
+func (r *braceReader) take(t token) {
 	switch {
 	case t.kind == directiveToken:
 		r.takeDirective(t)
-	case r.deeper > 0 && !t.is("{") && !t.is("}"):
+	case r.extraDepth > 0 && !t.is("{") && !t.is("}"):
 	case t.is("{"):
 		r.takeOpen()
 	case t.is("}"):
@@ -119,7 +119,7 @@ func (r *reader) take(t token) {
 }
 
 // add adds a token to the current statement.
-func (r *reader) add(t token) {
+func (r *braceReader) add(t token) {
 	switch {
 	case t.is("("), t.is("["):
 		r.parens++
@@ -132,32 +132,32 @@ func (r *reader) add(t token) {
 }
 
 // finish has the grammar read the statement that has ended, and begins another one.
-func (r *reader) finish() {
+func (r *braceReader) finish() {
 	if len(r.head) > 0 && r.scope().kind != inNothing {
 		r.end(r, r.head)
 	}
 	r.head, r.parens = nil, 0
 }
 
-func (r *reader) takeOpen() {
+func (r *braceReader) takeOpen() {
 	if len(r.stack) > maxDepth {
-		r.deeper++
+		r.extraDepth++
 		return
 	}
-	next := scope{kind: inNothing, keep: true}
+	next := scope{kind: inNothing, continues: true}
 	if r.scope().kind != inNothing {
 		next = r.open(r, r.head, r.parens > 0)
 	}
-	if next.keep {
+	if next.continues {
 		next.head, next.parens = r.head, r.parens
 	}
 	r.stack = append(r.stack, next)
 	r.head, r.parens = nil, 0
 }
 
-func (r *reader) takeClose(t token) {
-	if r.deeper > 0 {
-		r.deeper--
+func (r *braceReader) takeClose(t token) {
+	if r.extraDepth > 0 {
+		r.extraDepth--
 		return
 	}
 	r.finish()
@@ -167,15 +167,15 @@ func (r *reader) takeClose(t token) {
 	closed := r.scope()
 	r.stack = r.stack[:len(r.stack)-1]
 	r.head, r.parens = closed.head, closed.parens
-	if closed.keep {
+	if closed.continues {
 		r.add(token{kind: groupToken, text: "{}", line: t.line})
 	}
 }
 
 // takeDirective reads a preprocessor line. It reads the code between #else and #endif as if the code before #else
 // weren't there, so that braces that are in both branches are counted once.
-func (r *reader) takeDirective(t token) {
-	l := newLexer(t.text[1:], syntax{slashes: true})
+func (r *braceReader) takeDirective(t token) {
+	l := newLexer(t.text[1:], syntax{slashComments: true})
 	name, _ := l.next()
 	switch name.text {
 	case "define":
@@ -185,7 +185,7 @@ func (r *reader) takeDirective(t token) {
 		}
 	case "if", "ifdef", "ifndef":
 		if len(r.saved) < maxDepth {
-			r.saved = append(r.saved, snapshot{slices.Clone(r.head), r.parens, len(r.stack), r.deeper})
+			r.saved = append(r.saved, snapshot{slices.Clone(r.head), r.parens, len(r.stack), r.extraDepth})
 		}
 	case "else", "elif", "elifdef", "elifndef":
 		if len(r.saved) == 0 {
@@ -193,7 +193,7 @@ func (r *reader) takeDirective(t token) {
 		}
 		at := r.saved[len(r.saved)-1]
 		if len(r.stack) >= at.depth {
-			r.stack, r.head, r.parens, r.deeper = r.stack[:at.depth], slices.Clone(at.head), at.parens, at.deeper
+			r.stack, r.head, r.parens, r.extraDepth = r.stack[:at.depth], slices.Clone(at.head), at.parens, at.deeper
 		}
 	case "endif":
 		if len(r.saved) > 0 {

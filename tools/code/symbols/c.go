@@ -2,12 +2,12 @@ package symbols
 
 import "slices"
 
-// c reads C and, if plus is set, C++.
-type c struct{ plus bool }
+// cGrammar reads C and, if plus is set, C++.
+type cGrammar struct{ plus bool }
 
 // strip removes leading tokens, such as specifiers and attributes, that say nothing about the declared name. linkage
 // says that one of them was extern "C", or extern with another language.
-func (c) strip(head []token) (h []token, linkage bool) {
+func (cGrammar) strip(head []token) (h []token, linkage bool) {
 	for len(head) > 0 {
 		switch {
 		case isOneOf(head[0], "template") && at(head, 1).is("<"):
@@ -29,9 +29,9 @@ func (c) strip(head []token) (h []token, linkage bool) {
 	return head, linkage
 }
 
-func (g c) open(r *reader, head []token, inParens bool) scope {
+func (g cGrammar) open(r *braceReader, head []token, inParens bool) scope {
 	if inParens {
-		return scope{kind: inNothing, keep: true}
+		return scope{kind: inNothing, continues: true}
 	}
 	h, linkage := g.strip(head)
 	if linkage && len(h) == 0 {
@@ -41,7 +41,7 @@ func (g c) open(r *reader, head []token, inParens bool) scope {
 	equals := indexOutside(h, 0, "=")
 	switch {
 	case r.scope().kind == inEnum:
-		return scope{kind: inNothing, keep: true}
+		return scope{kind: inNothing, continues: true}
 	case isOneOf(at(h, 0), "namespace") || isOneOf(at(h, 1), "namespace"):
 		return g.openNamespace(r, h)
 	case equals < 0 && isOneOf(at(h, 0), "class", "struct", "union", "enum"):
@@ -49,20 +49,20 @@ func (g c) open(r *reader, head []token, inParens bool) scope {
 			return s
 		}
 	case equals > 0 && indexOutside(h[:equals], 0, "operator") < 0:
-		return scope{kind: inNothing, keep: true}
+		return scope{kind: inNothing, continues: true}
 	}
 	if last := at(h, len(h)-1); indexOutside(h, 0, ":") > 1 && (last.kind == wordToken || last.is(">")) && indexOutside(h, 0, "(") > 0 && !isOneOf(last, "const", "noexcept", "override", "final") {
-		return scope{kind: inNothing, keep: true} // the value of a member before a constructor's body
+		return scope{kind: inNothing, continues: true} // the value of a member before a constructor's body
 	}
 	if name, container, _, ok := g.function(h); ok {
 		g.emitFunction(r, name, container)
 		return scope{kind: inNothing}
 	}
-	return scope{kind: inNothing, keep: indexOutside(h, 0, "(") < 0 && len(h) > 0}
+	return scope{kind: inNothing, continues: indexOutside(h, 0, "(") < 0 && len(h) > 0}
 }
 
 // openNamespace reads the beginning of a namespace declaration, which may open several nested ones.
-func (c) openNamespace(r *reader, h []token) scope {
+func (cGrammar) openNamespace(r *braceReader, h []token) scope {
 	s := scope{kind: inModule}
 	for _, t := range h {
 		if t.kind == wordToken && !isOneOf(t, "inline", "namespace") {
@@ -75,7 +75,7 @@ func (c) openNamespace(r *reader, h []token) scope {
 
 // openType reads the beginning of a class, struct, union or enum. It returns false if there is none, for example
 // for a function that returns one.
-func (c) openType(r *reader, h []token) (scope, bool) {
+func (cGrammar) openType(r *braceReader, h []token) (scope, bool) {
 	kind, in := map[string]string{"class": Class, "struct": Struct, "union": Struct, "enum": Enum}[h[0].text], inClass
 	i := 1
 	if kind == Enum {
@@ -104,12 +104,12 @@ func (c) openType(r *reader, h []token) (scope, bool) {
 		}
 	}
 	r.emit(kind, name, r.container())
-	return scope{kind: in, name: name.text, keep: true}, true
+	return scope{kind: in, name: name.text, continues: true}, true
 }
 
 // function returns the name of the function that a statement declares, its class, and whether a type precedes the
 // name; ok is false if it declares none.
-func (g c) function(h []token) (name token, container string, typed, ok bool) {
+func (g cGrammar) function(h []token) (name token, container string, typed, ok bool) {
 	for i := 0; i < len(h); i++ {
 		switch {
 		case isOneOf(h[i], "operator"):
@@ -146,14 +146,14 @@ func (g c) function(h []token) (name token, container string, typed, ok bool) {
 }
 
 // operator reads the name of an operator at i; ok is false if its parameters don't follow.
-func (g c) operator(h []token, i int) (name token, container string, typed, ok bool) {
+func (g cGrammar) operator(h []token, i int) (name token, container string, typed, ok bool) {
 	container, _ = g.qualifier(h, i)
 	name = h[i]
 	for j := i + 1; j < len(h); j++ {
 		if h[j].is("(") && j > i+1 {
 			return name, container, true, true
 		}
-		if !h[j].glued && h[j].kind == wordToken {
+		if !h[j].noSpaceBefore && h[j].kind == wordToken {
 			name.text += " "
 		}
 		name.text += h[j].text
@@ -162,7 +162,7 @@ func (g c) operator(h []token, i int) (name token, container string, typed, ok b
 }
 
 // qualifier returns the class that qualifies a name with ::, and how many tokens precede both.
-func (c) qualifier(h []token, name int) (container string, before int) {
+func (cGrammar) qualifier(h []token, name int) (container string, before int) {
 	i := name
 	if at(h, i-1).is("~") {
 		i--
@@ -194,7 +194,7 @@ func (c) qualifier(h []token, name int) (container string, before int) {
 	return container, i
 }
 
-func (c) emitFunction(r *reader, name token, container string) {
+func (cGrammar) emitFunction(r *braceReader, name token, container string) {
 	kind := Func
 	if container == "" {
 		container = r.container()
@@ -205,7 +205,7 @@ func (c) emitFunction(r *reader, name token, container string) {
 	r.emit(kind, name, container)
 }
 
-func (g c) end(r *reader, head []token) {
+func (g cGrammar) end(r *braceReader, head []token) {
 	h, _ := g.strip(head)
 	in := r.scope()
 	switch {
@@ -244,7 +244,7 @@ func isPrototype(h []token) bool {
 }
 
 // emitNames adds the names at the end of a typedef or a declaration of variables.
-func (g c) emitNames(r *reader, kind string, h []token) {
+func (g cGrammar) emitNames(r *braceReader, kind string, h []token) {
 	if isOneOf(at(h, 0), "class", "struct", "union", "enum") && indexOutside(h, 0, "=", ",") < 0 && (len(h) <= 2 || h[len(h)-1].kind == groupToken) {
 		return // no name after the type, or a type that is defined elsewhere
 	}
@@ -258,7 +258,7 @@ func (g c) emitNames(r *reader, kind string, h []token) {
 		if equals := indexOutside(part, 0, "="); equals >= 0 {
 			part = part[:equals]
 		}
-		if name, ok := g.declared(part); ok && (!first || len(part) > 1) {
+		if name, ok := g.declaratorName(part); ok && (!first || len(part) > 1) {
 			r.emit(kind, name, r.container())
 		}
 		h = h[min(end+1, len(h)):]
@@ -266,7 +266,7 @@ func (g c) emitNames(r *reader, kind string, h []token) {
 }
 
 // declaratorEnd returns the index at which the first of several declarators ends.
-func (g c) declaratorEnd(h []token) int {
+func (g cGrammar) declaratorEnd(h []token) int {
 	for i := 0; i < len(h); {
 		switch {
 		case h[i].is(","):
@@ -282,8 +282,8 @@ func (g c) declaratorEnd(h []token) int {
 	return len(h)
 }
 
-// declared returns the name that one declarator declares; false if it declares none.
-func (c) declared(part []token) (token, bool) {
+// declaratorName returns the name that one declarator declares; false if it declares none.
+func (cGrammar) declaratorName(part []token) (token, bool) {
 	for i := range part {
 		if part[i].is("(") && at(part, i+1).is("*") { // a pointer to a function
 			for j := i + 1; j < len(part); j++ {
@@ -319,4 +319,4 @@ func (c) declared(part []token) (token, bool) {
 	return token{}, false
 }
 
-func (c) begins(*reader, token) bool { return false }
+func (cGrammar) begins(*braceReader, token) bool { return false }

@@ -1,10 +1,10 @@
 package symbols
 
-// java reads Java.
-type java struct{}
+// javaGrammar reads Java.
+type javaGrammar struct{}
 
 // strip removes annotations and modifiers. isConst reports that these were static and final.
-func (java) strip(head []token) (h []token, isConst bool) {
+func (javaGrammar) strip(head []token) (h []token, isConst bool) {
 	static, final := false, false
 	for len(head) > 0 {
 		switch {
@@ -38,9 +38,9 @@ func (java) strip(head []token) (h []token, isConst bool) {
 	return head, static && final
 }
 
-func (j java) open(r *reader, head []token, inParens bool) scope {
+func (j javaGrammar) open(r *braceReader, head []token, inParens bool) scope {
 	if inParens {
-		return scope{kind: inNothing, keep: true}
+		return scope{kind: inNothing, continues: true}
 	}
 	h, _ := j.strip(head)
 	if h0 := at(h, 0); h0.is("@") {
@@ -59,10 +59,10 @@ func (j java) open(r *reader, head []token, inParens bool) scope {
 		r.emit(kind, h[1], r.container())
 		return scope{kind: scoped, name: h[1].text}
 	case in.kind == inEnum:
-		return scope{kind: inNothing, keep: true} // a constant with a body
+		return scope{kind: inNothing, continues: true} // a constant with a body
 	case indexOutside(h, 0, "=") >= 0:
 		j.end(r, head)
-		return scope{kind: inNothing, keep: true}
+		return scope{kind: inNothing, continues: true}
 	case in.kind == inClass:
 		j.emitMethod(r, h)
 		if in.name != "" && len(h) == 1 && h[0].text == in.name { // a record's compact constructor
@@ -73,7 +73,7 @@ func (j java) open(r *reader, head []token, inParens bool) scope {
 }
 
 // emitMethod adds the method that a statement declares; false if it declares none.
-func (java) emitMethod(r *reader, h []token) bool {
+func (javaGrammar) emitMethod(r *braceReader, h []token) bool {
 	paren := indexOutside(h, 0, "(")
 	if paren < 1 || indexOutside(h[:paren], 0, "=", ".") >= 0 && paren == 1 {
 		return false
@@ -86,7 +86,7 @@ func (java) emitMethod(r *reader, h []token) bool {
 	return true
 }
 
-func (j java) end(r *reader, head []token) {
+func (j javaGrammar) end(r *braceReader, head []token) {
 	h, isConst := j.strip(head)
 	in := r.scope()
 	if in.kind != inClass || len(h) < 2 || isOneOf(h[0], "package", "import", "return", "throw") {
@@ -101,4 +101,4 @@ func (j java) end(r *reader, head []token) {
 	}
 }
 
-func (java) begins(*reader, token) bool { return false }
+func (javaGrammar) begins(*braceReader, token) bool { return false }

@@ -4,19 +4,19 @@ import "strings"
 
 // A syntax describes the comments and strings of a language.
 type syntax struct {
-	slashes    bool // comments are // and /* */
-	hash       bool // comments begin with #
-	nested     bool // /* comments may be nested
-	multiline  bool // strings in quotes may continue on the next line
-	tripled    bool // strings may be in triple quotes
-	directives bool // a line that begins with # is a preprocessor directive
-	rawStrings bool // R"x(…)x"
-	templates  bool // strings in backquotes, with ${…} in them
-	regexes    bool // /…/
-	rust       bool // r#"…"#, and lifetimes such as 'a
-	php        bool // code is between <?php and ?>
-	ruby       bool // heredocs, %w[…], =begin and names that end in ? or !
-	single     bool // single quotes enclose strings, not just characters
+	slashComments       bool // comments are // and /* */
+	hashComments        bool // comments begin with #
+	nestedComments      bool // /* comments may be nested
+	multilineStrings    bool // strings in quotes may continue on the next line
+	tripleQuotes        bool // strings may be in triple quotes
+	directives          bool // a line that begins with # is a preprocessor directive
+	rawStrings          bool // R"x(…)x"
+	templateStrings     bool // strings in backquotes, with ${…} in them
+	regexLiterals       bool // /…/
+	rustLiterals        bool // r#"…"#, and lifetimes such as 'a
+	phpTags             bool // code is between <?php and ?>
+	rubyLiterals        bool // heredocs, %w[…], =begin and names that end in ? or !
+	singleQuotedStrings bool // single quotes enclose strings, not just characters
 }
 
 // The kinds of tokens.
@@ -30,12 +30,12 @@ const (
 
 // A token is one word, string or punctuation mark of a text.
 type token struct {
-	kind  byte
-	first bool // it is the first one on its line
-	glued bool // nothing separates it from the token before
-	text  string
-	line  int
-	col   int // counted from 0, in bytes
+	kind          byte
+	firstOnLine   bool // it is the first one on its line
+	noSpaceBefore bool // nothing separates it from the token before
+	text          string
+	line          int
+	col           int // counted from 0, in bytes
 }
 
 // is reports whether the token is this word or mark.
@@ -43,20 +43,20 @@ func (t token) is(s string) bool { return t.text == s && (t.kind == wordToken ||
 
 // A lexer splits a text into tokens. It never fails, and takes time in proportion to the text's length.
 type lexer struct {
-	src       string
-	at        int
-	line      int
-	lineStart int
-	seen      int // the line of the last token
-	ended     int // the offset at which that token ended
-	last      token
-	heredocs  []string // the heredocs whose text begins on the next line
+	src           string
+	offset        int
+	line          int
+	lineStart     int
+	lastTokenLine int // the line of the last token
+	lastTokenEnd  int // the offset at which that token ended
+	last          token
+	heredocs      []string // the heredocs whose text begins on the next line
 	syntax
 }
 
 func newLexer(src string, s syntax) *lexer {
 	l := &lexer{src: src, line: 1, syntax: s}
-	if s.php {
+	if s.phpTags {
 		l.skipPage()
 	}
 	return l
@@ -65,20 +65,20 @@ func newLexer(src string, s syntax) *lexer {
 // next returns the next token; false at the end.
 func (l *lexer) next() (token, bool) {
 	l.skipBlanks()
-	if l.at >= len(l.src) {
+	if l.offset >= len(l.src) {
 		return token{}, false
 	}
-	t := token{first: l.line != l.seen, glued: l.ended == l.at, line: l.line, col: l.at - l.lineStart}
-	start := l.at
-	t.kind = l.read(t.first)
-	t.text = l.src[start:l.at]
-	l.seen, l.ended, l.last = l.line, l.at, t
+	t := token{firstOnLine: l.line != l.lastTokenLine, noSpaceBefore: l.lastTokenEnd == l.offset, line: l.line, col: l.offset - l.lineStart}
+	start := l.offset
+	t.kind = l.read(t.firstOnLine)
+	t.text = l.src[start:l.offset]
+	l.lastTokenLine, l.lastTokenEnd, l.last = l.line, l.offset, t
 	return t, true
 }
 
 // read reads one token and returns its kind.
 func (l *lexer) read(first bool) byte {
-	b := l.src[l.at]
+	b := l.src[l.offset]
 	switch {
 	case l.directives && b == '#' && first:
 		l.skipDirective()
@@ -90,12 +90,12 @@ func (l *lexer) read(first bool) byte {
 		return wordToken
 	}
 	for _, pair := range [...]string{"::", "=>", "->", "==", "!=", "<=", ">=", "&&", "||", "<<"} {
-		if strings.HasPrefix(l.src[l.at:], pair) {
-			l.at += 2
+		if strings.HasPrefix(l.src[l.offset:], pair) {
+			l.offset += 2
 			return punctToken
 		}
 	}
-	l.at++
+	l.offset++
 	return punctToken
 }
 
@@ -106,49 +106,49 @@ func isWordByte(b byte) bool {
 }
 
 func (l *lexer) skipWord() {
-	number := l.src[l.at] >= '0' && l.src[l.at] <= '9'
-	for l.at < len(l.src) && (isWordByte(l.src[l.at]) || number && l.src[l.at] == '\'' && l.directives && l.peek(1) >= '0') {
-		l.at++
+	number := l.src[l.offset] >= '0' && l.src[l.offset] <= '9'
+	for l.offset < len(l.src) && (isWordByte(l.src[l.offset]) || number && l.src[l.offset] == '\'' && l.directives && l.peek(1) >= '0') {
+		l.offset++
 	}
-	if l.ruby && l.src[l.at-1] == '$' && (l.peek(0) == '\'' || l.peek(0) == '"' || l.peek(0) == '`') {
-		l.at++ // a variable such as $'
+	if l.rubyLiterals && l.src[l.offset-1] == '$' && (l.peek(0) == '\'' || l.peek(0) == '"' || l.peek(0) == '`') {
+		l.offset++ // a variable such as $'
 	}
 }
 
 // peek returns the byte n places after the next one; 0 past the end.
 func (l *lexer) peek(n int) byte {
-	if l.at+n >= len(l.src) {
+	if l.offset+n >= len(l.src) {
 		return 0
 	}
-	return l.src[l.at+n]
+	return l.src[l.offset+n]
 }
 
 // skipBlanks skips blanks, line ends and comments.
 func (l *lexer) skipBlanks() {
-	for l.at < len(l.src) {
-		b := l.src[l.at]
+	for l.offset < len(l.src) {
+		b := l.src[l.offset]
 		switch {
 		case b == '\n':
 			l.newLine()
 		case b == ' ' || b == '\t' || b == '\r' || b == '\f' || b == '\v':
-			l.at++
+			l.offset++
 		case b == '\\' && l.peek(1) == '\n', b == '\\' && l.peek(1) == '\r':
-			l.at++
+			l.offset++
 			if l.peek(0) == '\r' {
-				l.at++
+				l.offset++
 			}
-			if l.peek(0) == '\n' && !l.ruby {
-				seen := l.seen
+			if l.peek(0) == '\n' && !l.rubyLiterals {
+				seen := l.lastTokenLine
 				l.newLine()
 				if seen == l.line-1 {
-					l.seen = l.line // the statement continues
+					l.lastTokenLine = l.line // the statement continues
 				}
 			}
-		case l.php && strings.HasPrefix(l.src[l.at:], "?>"):
+		case l.phpTags && strings.HasPrefix(l.src[l.offset:], "?>"):
 			l.skipPage()
-		case l.slashes && b == '/' && l.peek(1) == '/', l.hash && b == '#' && (!l.php || l.peek(1) != '['):
+		case l.slashComments && b == '/' && l.peek(1) == '/', l.hashComments && b == '#' && (!l.phpTags || l.peek(1) != '['):
 			l.skipLine()
-		case l.slashes && b == '/' && l.peek(1) == '*':
+		case l.slashComments && b == '/' && l.peek(1) == '*':
 			l.skipComment()
 		default:
 			return
@@ -158,29 +158,29 @@ func (l *lexer) skipBlanks() {
 
 // newLine moves to the next line, and skips the heredocs that begin there.
 func (l *lexer) newLine() {
-	l.at++
+	l.offset++
 	l.line++
-	l.lineStart = l.at
+	l.lineStart = l.offset
 	for len(l.heredocs) > 0 {
 		id := l.heredocs[0]
 		l.heredocs = l.heredocs[1:]
 		l.skipLinesUntil(func(line string) bool { return strings.TrimSpace(line) == id })
 	}
-	if l.ruby && strings.HasPrefix(l.src[l.at:], "=begin") {
+	if l.rubyLiterals && strings.HasPrefix(l.src[l.offset:], "=begin") {
 		l.skipLinesUntil(func(line string) bool { return strings.HasPrefix(line, "=end") })
 	}
 }
 
 // skipLinesUntil skips lines up to and including the first one for which last returns true.
 func (l *lexer) skipLinesUntil(last func(line string) bool) {
-	for l.at < len(l.src) {
-		line, _, more := strings.Cut(l.src[l.at:], "\n")
-		l.at += len(line)
+	for l.offset < len(l.src) {
+		line, _, more := strings.Cut(l.src[l.offset:], "\n")
+		l.offset += len(line)
 		if more {
-			l.at++
+			l.offset++
 			l.line++
 		}
-		l.lineStart = l.at
+		l.lineStart = l.offset
 		if last(line) {
 			return
 		}
@@ -189,33 +189,33 @@ func (l *lexer) skipLinesUntil(last func(line string) bool) {
 
 // skipLine skips the rest of a line, or of the PHP code on it, but not its end.
 func (l *lexer) skipLine() {
-	for l.at < len(l.src) && l.src[l.at] != '\n' {
-		if l.php && l.src[l.at] == '?' && l.peek(1) == '>' {
+	for l.offset < len(l.src) && l.src[l.offset] != '\n' {
+		if l.phpTags && l.src[l.offset] == '?' && l.peek(1) == '>' {
 			return
 		}
-		l.at++
+		l.offset++
 	}
 }
 
 // skipTo skips to the offset end, and counts the lines.
 func (l *lexer) skipTo(end int) {
-	skipped := l.src[l.at:end]
+	skipped := l.src[l.offset:end]
 	if n := strings.Count(skipped, "\n"); n > 0 {
 		l.line += n
-		l.lineStart = l.at + strings.LastIndexByte(skipped, '\n') + 1
+		l.lineStart = l.offset + strings.LastIndexByte(skipped, '\n') + 1
 	}
-	l.at = end
+	l.offset = end
 }
 
 // skipComment skips a comment that has an end mark.
 func (l *lexer) skipComment() {
-	end, depth := l.at+2, 1
+	end, depth := l.offset+2, 1
 	for depth > 0 && end < len(l.src) {
 		switch {
 		case strings.HasPrefix(l.src[end:], "*/"):
 			depth--
 			end += 2
-		case l.nested && strings.HasPrefix(l.src[end:], "/*"):
+		case l.nestedComments && strings.HasPrefix(l.src[end:], "/*"):
 			depth++
 			end += 2
 		default:
@@ -228,8 +228,8 @@ func (l *lexer) skipComment() {
 // skipPage skips the text outside PHP code.
 func (l *lexer) skipPage() {
 	end := len(l.src)
-	if begin := strings.Index(l.src[l.at:], "<?"); begin >= 0 {
-		end = l.at + begin + 2
+	if begin := strings.Index(l.src[l.offset:], "<?"); begin >= 0 {
+		end = l.offset + begin + 2
 		for _, name := range []string{"php", "="} {
 			if strings.HasPrefix(l.src[end:], name) {
 				end += len(name)
@@ -242,7 +242,7 @@ func (l *lexer) skipPage() {
 
 // skipDirective skips a preprocessor line and its continuation lines.
 func (l *lexer) skipDirective() {
-	end := l.at
+	end := l.offset
 	for end < len(l.src) {
 		line, _, more := strings.Cut(l.src[end:], "\n")
 		end += len(line)

@@ -6,32 +6,32 @@ import "strings"
 func (l *lexer) skipString(b byte) bool {
 	switch b {
 	case '"':
-		if l.tripled && strings.HasPrefix(l.src[l.at:], `"""`) {
-			l.skipPast(l.at+3, `"""`)
+		if l.tripleQuotes && strings.HasPrefix(l.src[l.offset:], `"""`) {
+			l.skipPast(l.offset+3, `"""`)
 			return true
 		}
-		l.skipQuoted('"', l.multiline)
+		l.skipQuoted('"', l.multilineStrings)
 		return true
 	case '\'':
 		return l.skipSingle()
 	case '`':
 		switch {
-		case l.templates:
+		case l.templateStrings:
 			l.skipTemplate()
-		case l.ruby, l.php:
-			l.skipQuoted('`', l.multiline)
+		case l.rubyLiterals, l.phpTags:
+			l.skipQuoted('`', l.multilineStrings)
 		default:
 			return false
 		}
 		return true
 	case '/':
-		return l.regexes && l.mayBeRegex() && l.skipRegex()
+		return l.regexLiterals && l.mayBeRegex() && l.skipRegex()
 	case 'R', 'r', 'b':
 		return l.skipRaw()
 	case '<':
 		return l.skipHeredoc()
 	case '%':
-		return l.ruby && l.skipPercent()
+		return l.rubyLiterals && l.skipPercent()
 	}
 	return false
 }
@@ -49,7 +49,7 @@ func (l *lexer) skipPast(from int, mark string) {
 // skipQuoted skips a string that ends with the byte it begins with. If no end follows on the line and multiline is
 // false, the string ends with the line.
 func (l *lexer) skipQuoted(quote byte, multiline bool) {
-	end := l.at + 1
+	end := l.offset + 1
 	for end < len(l.src) && l.src[end] != quote {
 		switch {
 		case l.src[end] == '\\':
@@ -65,15 +65,15 @@ func (l *lexer) skipQuoted(quote byte, multiline bool) {
 
 // skipSingle skips a string, character or lifetime that begins with a single quote. It returns true.
 func (l *lexer) skipSingle() bool {
-	rest := l.src[l.at:]
+	rest := l.src[l.offset:]
 	switch {
-	case l.tripled && l.single && strings.HasPrefix(rest, "'''"):
-		l.skipPast(l.at+3, "'''")
-	case l.rust && len(rest) > 2 && rest[1] != '\\' && rest[2] != '\'' && rest[1] < 0x80:
-		l.at++ // a lifetime
+	case l.tripleQuotes && l.singleQuotedStrings && strings.HasPrefix(rest, "'''"):
+		l.skipPast(l.offset+3, "'''")
+	case l.rustLiterals && len(rest) > 2 && rest[1] != '\\' && rest[2] != '\'' && rest[1] < 0x80:
+		l.offset++ // a lifetime
 		l.skipWord()
 	default:
-		l.skipQuoted('\'', l.multiline && !l.rust)
+		l.skipQuoted('\'', l.multilineStrings && !l.rustLiterals)
 	}
 	return true
 }
@@ -82,7 +82,7 @@ func (l *lexer) skipSingle() bool {
 func (l *lexer) skipTemplate() {
 	var depths []int // of the braces in each open ${…}
 	inText := true
-	end := l.at + 1
+	end := l.offset + 1
 	for ; end < len(l.src); end++ {
 		b := l.src[end]
 		switch {
@@ -124,7 +124,7 @@ func (l *lexer) mayBeRegex() bool {
 	case "return", "typeof", "case", "in", "of", "do", "else", "throw", "void", "delete", "if", "unless", "when", "and", "or", "not", "while", "elsif":
 		return true
 	}
-	return l.ruby && l.ended < l.at && l.peek(1) != ' ' && l.peek(1) != '='
+	return l.rubyLiterals && l.lastTokenEnd < l.offset && l.peek(1) != ' ' && l.peek(1) != '='
 }
 
 // maxRegex limits the length of a regular expression, in bytes, because each slash without a matching end makes the
@@ -134,7 +134,7 @@ const maxRegex = 500
 // skipRegex skips a regular expression; false if none ends on this line.
 func (l *lexer) skipRegex() bool {
 	inSet := false
-	for end := l.at + 1; end < min(len(l.src), l.at+maxRegex) && l.src[end] != '\n'; end++ {
+	for end := l.offset + 1; end < min(len(l.src), l.offset+maxRegex) && l.src[end] != '\n'; end++ {
 		switch b := l.src[end]; {
 		case b == '\\':
 			end++
@@ -143,7 +143,7 @@ func (l *lexer) skipRegex() bool {
 		case b == ']':
 			inSet = false
 		case b == '/' && !inSet:
-			l.at = end + 1
+			l.offset = end + 1
 			return true
 		}
 	}
@@ -152,16 +152,16 @@ func (l *lexer) skipRegex() bool {
 
 // skipRaw skips a raw string: R"x(…)x" in C++, r#"…"# in Rust. It returns false if none begins here.
 func (l *lexer) skipRaw() bool {
-	rest := l.src[l.at:]
+	rest := l.src[l.offset:]
 	switch {
 	case l.rawStrings && strings.HasPrefix(rest, `R"`):
 		open := strings.IndexByte(rest[:min(len(rest), 20)], '(')
 		if open < 0 {
 			return false
 		}
-		l.skipPast(l.at+open, ")"+rest[2:open]+`"`)
+		l.skipPast(l.offset+open, ")"+rest[2:open]+`"`)
 		return true
-	case l.rust:
+	case l.rustLiterals:
 		at := 0
 		if rest[at] == 'b' {
 			at++
@@ -177,7 +177,7 @@ func (l *lexer) skipRaw() bool {
 		if at += hashes; at >= len(rest) || rest[at] != '"' {
 			return false
 		}
-		l.skipPast(l.at+at+1, `"`+strings.Repeat("#", hashes))
+		l.skipPast(l.offset+at+1, `"`+strings.Repeat("#", hashes))
 		return true
 	}
 	return false
@@ -186,9 +186,9 @@ func (l *lexer) skipRaw() bool {
 // skipHeredoc skips the opening of a Ruby heredoc, whose text begins on the next line, or all of a PHP heredoc, and
 // reports whether one begins here.
 func (l *lexer) skipHeredoc() bool {
-	rest := l.src[l.at:min(len(l.src), l.at+200)]
+	rest := l.src[l.offset:min(len(l.src), l.offset+200)]
 	switch {
-	case l.php && strings.HasPrefix(rest, "<<<"):
+	case l.phpTags && strings.HasPrefix(rest, "<<<"):
 		id, _ := heredocName(strings.TrimLeft(rest[3:], " \t"))
 		if id == "" {
 			return false
@@ -203,14 +203,14 @@ func (l *lexer) skipHeredoc() bool {
 			return true
 		})
 		return true
-	case l.ruby && strings.HasPrefix(rest, "<<"):
+	case l.rubyLiterals && strings.HasPrefix(rest, "<<"):
 		mark := strings.TrimLeft(rest[2:], "~-")
 		id, length := heredocName(mark)
 		bare := len(mark) == len(rest)-2
 		if id == "" || len(l.heredocs) >= 20 || bare && (id[0] < 'A' || id[0] > 'Z') && mark[0] != '"' && mark[0] != '\'' {
 			return false
 		}
-		l.at += len(rest) - len(mark) + length
+		l.offset += len(rest) - len(mark) + length
 		l.heredocs = append(l.heredocs, id)
 		return true
 	}
@@ -242,7 +242,7 @@ func heredocName(rest string) (id string, length int) {
 
 // skipPercent skips a Ruby string such as %w[…]. It returns false if none begins here.
 func (l *lexer) skipPercent() bool {
-	at := l.at + 1
+	at := l.offset + 1
 	if at < len(l.src) && strings.IndexByte("wWqQiIrsx", l.src[at]) >= 0 {
 		at++
 	} else if l.last.kind == wordToken || l.last.is(")") || l.last.is("]") {

@@ -2,11 +2,11 @@ package symbols
 
 import "strings"
 
-// php reads PHP.
-type php struct{}
+// phpGrammar reads PHP.
+type phpGrammar struct{}
 
 // strip removes attributes and modifiers.
-func (php) strip(head []token) []token {
+func (phpGrammar) strip(head []token) []token {
 	for len(head) > 0 {
 		switch {
 		case head[0].is("#"):
@@ -20,9 +20,9 @@ func (php) strip(head []token) []token {
 	return head
 }
 
-func (p php) open(r *reader, head []token, inParens bool) scope {
+func (p phpGrammar) open(r *braceReader, head []token, inParens bool) scope {
 	if inParens {
-		return scope{kind: inNothing, keep: true}
+		return scope{kind: inNothing, continues: true}
 	}
 	h := p.strip(head)
 	name := at(h, 1)
@@ -37,13 +37,13 @@ func (p php) open(r *reader, head []token, inParens bool) scope {
 	case p.emitFunction(r, h):
 		return scope{kind: inFunction}
 	case r.scope().kind == inClass, indexOutside(h, 0, "=") >= 0:
-		return scope{kind: inNothing, keep: indexOutside(h, 0, "=") >= 0}
+		return scope{kind: inNothing, continues: indexOutside(h, 0, "=") >= 0}
 	}
 	return scope{kind: inFunction}
 }
 
 // emitFunction adds the function or method that a statement declares; false if it declares none.
-func (php) emitFunction(r *reader, h []token) bool {
+func (phpGrammar) emitFunction(r *braceReader, h []token) bool {
 	if !isOneOf(at(h, 0), "function") {
 		return false
 	}
@@ -60,7 +60,7 @@ func (php) emitFunction(r *reader, h []token) bool {
 }
 
 // emitNamespace adds a namespace with its full name.
-func (php) emitNamespace(r *reader, h []token) {
+func (phpGrammar) emitNamespace(r *braceReader, h []token) {
 	var b strings.Builder
 	for _, t := range h[1:] {
 		b.WriteString(t.text)
@@ -70,7 +70,7 @@ func (php) emitNamespace(r *reader, h []token) {
 	r.emit(Module, name, "")
 }
 
-func (p php) end(r *reader, head []token) {
+func (p phpGrammar) end(r *braceReader, head []token) {
 	h := p.strip(head)
 	switch {
 	case p.emitFunction(r, h):
@@ -87,4 +87,4 @@ func (p php) end(r *reader, head []token) {
 	}
 }
 
-func (php) begins(*reader, token) bool { return false }
+func (phpGrammar) begins(*braceReader, token) bool { return false }

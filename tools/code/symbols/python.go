@@ -17,11 +17,11 @@ type pythonReader struct {
 
 func findPython(src string) []Symbol {
 	var r pythonReader
-	l := newLexer(src, syntax{hash: true, tripled: true, single: true})
+	l := newLexer(src, syntax{hashComments: true, tripleQuotes: true, singleQuotedStrings: true})
 	var line []token
 	depth := 0
 	for t, ok := l.next(); ok && len(r.found) < MaxSymbols; t, ok = l.next() {
-		if t.first && depth == 0 {
+		if t.firstOnLine && depth == 0 {
 			r.read(line)
 			line = line[:0]
 		}
@@ -30,7 +30,7 @@ func findPython(src string) []Symbol {
 			depth++
 		case depth > 0 && (t.is(")") || t.is("]") || t.is("}")):
 			depth--
-		case depth > 0 && t.first && t.col == 0 && isOneOf(t, "def", "class"): // a bracket was never closed
+		case depth > 0 && t.firstOnLine && t.col == 0 && isOneOf(t, "def", "class"): // a bracket was never closed
 			r.read(line)
 			line, depth = line[:0], 0
 		}

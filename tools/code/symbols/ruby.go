@@ -8,10 +8,10 @@ type rubyReader struct {
 
 func findRuby(src string) []Symbol {
 	var r rubyReader
-	l := newLexer(src, syntax{hash: true, multiline: true, regexes: true, ruby: true})
+	l := newLexer(src, syntax{hashComments: true, multilineStrings: true, regexLiterals: true, rubyLiterals: true})
 	var line []token
 	for t, ok := l.next(); ok && len(r.found) < MaxSymbols; t, ok = l.next() {
-		if t.first {
+		if t.firstOnLine {
 			if t.is("__END__") {
 				break
 			}
@@ -35,7 +35,7 @@ func (r *rubyReader) read(line []token) {
 	h := withoutWords(line, "private", "public", "protected", "private_class_method", "module_function")
 	first := at(h, 0)
 	switch {
-	case at(h, 1).is(":") && h[1].glued: // a hash key
+	case at(h, 1).is(":") && h[1].noSpaceBefore: // a hash key
 	case first.is("end"):
 		for len(r.open) > 0 && r.open[len(r.open)-1].col >= col {
 			r.open = r.open[:len(r.open)-1]
@@ -92,14 +92,14 @@ func (r *rubyReader) readType(line, h []token) {
 func (r *rubyReader) readMethod(h []token) {
 	i := 1
 	container := r.container()
-	if at(h, 2).is(".") && h[2].glued {
+	if at(h, 2).is(".") && h[2].noSpaceBefore {
 		if !isOneOf(h[1], "self") {
 			container = h[1].text
 		}
 		i = 3
 	}
 	name := at(h, i)
-	for i++; i < len(h) && h[i].glued && !h[i].is("("); i++ {
+	for i++; i < len(h) && h[i].noSpaceBefore && !h[i].is("("); i++ {
 		if h[i].is(";") || name.kind == wordToken && !h[i].is("?") && !h[i].is("!") && !h[i].is("=") {
 			break
 		}

@@ -1,10 +1,10 @@
 package symbols
 
-// rust reads Rust.
-type rust struct{}
+// rustGrammar reads Rust.
+type rustGrammar struct{}
 
 // strip removes attributes, visibility and the qualifiers that may precede fn.
-func (rust) strip(head []token) []token {
+func (rustGrammar) strip(head []token) []token {
 	for len(head) > 0 {
 		switch {
 		case head[0].is("#"):
@@ -30,9 +30,9 @@ func (rust) strip(head []token) []token {
 	return head
 }
 
-func (u rust) open(r *reader, head []token, inParens bool) scope {
+func (u rustGrammar) open(r *braceReader, head []token, inParens bool) scope {
 	if inParens {
-		return scope{kind: inNothing, keep: true}
+		return scope{kind: inNothing, continues: true}
 	}
 	h := u.strip(head)
 	name := at(h, 1)
@@ -41,10 +41,10 @@ func (u rust) open(r *reader, head []token, inParens bool) scope {
 		r.emit(Macro, at(h, 2), "")
 		return scope{kind: inNothing}
 	case isOneOf(at(h, 0), "impl"):
-		return scope{kind: inClass, name: implemented(h)}
+		return scope{kind: inClass, name: implementedType(h)}
 	case isOneOf(at(h, 0), "extern"):
 		return scope{kind: inModule, name: r.scope().name}
-	case !u.item(r, h):
+	case !u.emitItem(r, h):
 		if r.scope().kind == inFunction {
 			return scope{kind: inFunction}
 		}
@@ -58,13 +58,13 @@ func (u rust) open(r *reader, head []token, inParens bool) scope {
 	case "trait":
 		return scope{kind: inClass, name: name.text}
 	case "const", "static", "type":
-		return scope{kind: inNothing, keep: true}
+		return scope{kind: inNothing, continues: true}
 	}
 	return scope{kind: inNothing}
 }
 
-// item adds the symbol that an item declares; false if it declares none.
-func (rust) item(r *reader, h []token) bool {
+// emitItem adds the symbol that an item declares; false if it declares none.
+func (rustGrammar) emitItem(r *braceReader, h []token) bool {
 	kind, ok := map[string]string{
 		"fn": Func, "struct": Struct, "union": Struct, "enum": Enum, "trait": Interface, "mod": Module, "type": Type, "const": Const, "static": Var,
 	}[at(h, 0).text]
@@ -86,8 +86,8 @@ func (rust) item(r *reader, h []token) bool {
 	return true
 }
 
-// implemented returns the type that an impl block implements.
-func implemented(h []token) string {
+// implementedType returns the type that an impl block implements.
+func implementedType(h []token) string {
 	i := 1
 	if at(h, i).is("<") {
 		i = afterAngles(h, i)
@@ -117,8 +117,8 @@ func implemented(h []token) string {
 	return name
 }
 
-func (u rust) end(r *reader, head []token) {
-	u.item(r, u.strip(head))
+func (u rustGrammar) end(r *braceReader, head []token) {
+	u.emitItem(r, u.strip(head))
 }
 
-func (rust) begins(*reader, token) bool { return false }
+func (rustGrammar) begins(*braceReader, token) bool { return false }

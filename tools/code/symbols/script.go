@@ -1,12 +1,14 @@
 package symbols
 
-// script reads JavaScript and TypeScript.
-type script struct{ typed bool }
+// scriptGrammar reads JavaScript and TypeScript.
+type scriptGrammar struct{ typed bool }
 
-func scriptSyntax() syntax { return syntax{slashes: true, templates: true, regexes: true} }
+func scriptSyntax() syntax {
+	return syntax{slashComments: true, templateStrings: true, regexLiterals: true}
+}
 
 // strip removes decorators and words that don't matter for what is declared.
-func (script) strip(head []token) []token {
+func (scriptGrammar) strip(head []token) []token {
 	for {
 		head = withoutWords(head, "export", "default", "declare", "abstract", "async")
 		if !at(head, 0).is("@") {
@@ -23,9 +25,9 @@ func (script) strip(head []token) []token {
 	}
 }
 
-func (s script) open(r *reader, head []token, inParens bool) scope {
+func (s scriptGrammar) open(r *braceReader, head []token, inParens bool) scope {
 	if inParens {
-		return scope{kind: inFunction, keep: true}
+		return scope{kind: inFunction, continues: true}
 	}
 	switch r.scope().kind {
 	case inClass, inObject:
@@ -54,7 +56,7 @@ func (s script) open(r *reader, head []token, inParens bool) scope {
 		if h[0].text == "interface" {
 			return scope{kind: inClass, name: name.text}
 		}
-		return scope{kind: inNothing, keep: h[0].text == "type"}
+		return scope{kind: inNothing, continues: h[0].text == "type"}
 	case s.typed && isOneOf(at(h, 0), "namespace", "module", "global"):
 		return s.openModule(r, h)
 	case indexOutside(h, 0, "=") > 0:
@@ -63,7 +65,7 @@ func (s script) open(r *reader, head []token, inParens bool) scope {
 	return scope{kind: inFunction}
 }
 
-func (script) openClass(r *reader, h []token) scope {
+func (scriptGrammar) openClass(r *braceReader, h []token) scope {
 	if name := at(h, 1); name.kind == wordToken && !isOneOf(name, "extends", "implements") {
 		r.emit(Class, name, r.container())
 		return scope{kind: inClass, name: name.text}
@@ -71,7 +73,7 @@ func (script) openClass(r *reader, h []token) scope {
 	return scope{kind: inClass}
 }
 
-func (script) openModule(r *reader, h []token) scope {
+func (scriptGrammar) openModule(r *braceReader, h []token) scope {
 	last := at(h, len(h)-1)
 	r.emit(Module, last, r.container())
 	if last.kind != wordToken {
@@ -81,22 +83,22 @@ func (script) openModule(r *reader, h []token) scope {
 }
 
 // openMember reads a method of a class or an object.
-func (s script) openMember(r *reader, head []token) scope {
+func (s scriptGrammar) openMember(r *braceReader, head []token) scope {
 	name, value, isMethod := s.member(head)
 	switch {
 	case isMethod || isFunctionValue(value):
 		r.emit(Method, name, r.scope().name)
-		return scope{kind: inFunction, keep: !isMethod && r.scope().kind == inClass}
+		return scope{kind: inFunction, continues: !isMethod && r.scope().kind == inClass}
 	case len(value) == 0 && len(head) > 1 && r.scope().kind == inObject && name.kind == wordToken:
 		return scope{kind: inObject, name: name.text}
 	case len(value) == 0:
 		return scope{kind: inFunction} // static { … }
 	}
-	return scope{kind: inNothing, keep: true}
+	return scope{kind: inNothing, continues: true}
 }
 
 // member returns the name of a member, its value, and whether it is a method.
-func (s script) member(head []token) (name token, value []token, isMethod bool) {
+func (s scriptGrammar) member(head []token) (name token, value []token, isMethod bool) {
 	h := s.strip(head)
 	for len(h) > 1 && (h[1].kind == wordToken || h[1].is("#") || h[1].is("*") || h[1].is("[")) &&
 		isOneOf(h[0], "static", "async", "get", "set", "public", "private", "protected", "readonly", "override", "abstract", "accessor", "declare") {
@@ -138,23 +140,23 @@ func isFunctionValue(value []token) bool {
 }
 
 // openValue reads a declaration whose last value contains a brace.
-func (s script) openValue(r *reader, h []token) scope {
+func (s scriptGrammar) openValue(r *braceReader, h []token) scope {
 	name, value := s.declare(r, h)
 	switch {
 	case isOneOf(at(value, 0), "class"):
-		return scope{kind: inClass, name: name.text, keep: true}
+		return scope{kind: inClass, name: name.text, continues: true}
 	case len(value) == 0 && name.kind == wordToken && r.scope().kind == inModule:
-		return scope{kind: inObject, name: name.text, keep: true}
+		return scope{kind: inObject, name: name.text, continues: true}
 	case isFunctionValue(value):
-		return scope{kind: inFunction, keep: true}
+		return scope{kind: inFunction, continues: true}
 	case name.kind == wordToken:
-		return scope{kind: inFunction, keep: true}
+		return scope{kind: inFunction, continues: true}
 	}
-	return scope{kind: inNothing, keep: true} // an object is destructured into names
+	return scope{kind: inNothing, continues: true} // an object is destructured into names
 }
 
 // declare reads what const, let or var declares, and returns the last name and its value.
-func (s script) declare(r *reader, h []token) (name token, value []token) {
+func (s scriptGrammar) declare(r *braceReader, h []token) (name token, value []token) {
 	kind := Var
 	if h[0].text == "const" {
 		kind = Const
@@ -202,7 +204,7 @@ func (s script) declare(r *reader, h []token) (name token, value []token) {
 }
 
 // emitDeclared adds the name that const, let or var declares. Inside a function only functions count.
-func (script) emitDeclared(r *reader, kind string, name token, value []token) {
+func (scriptGrammar) emitDeclared(r *braceReader, kind string, name token, value []token) {
 	switch {
 	case isFunctionValue(value):
 		kind = Func
@@ -216,7 +218,7 @@ func (script) emitDeclared(r *reader, kind string, name token, value []token) {
 
 // openAssigned reads an assignment whose value contains a brace, such as module.exports = { or A.prototype.b =
 // function () {.
-func (s script) openAssigned(r *reader, h []token, equals int) scope {
+func (s scriptGrammar) openAssigned(r *braceReader, h []token, equals int) scope {
 	value := h[equals+1:]
 	name, container := s.assigned(h[:equals])
 	switch {
@@ -224,18 +226,18 @@ func (s script) openAssigned(r *reader, h []token, equals int) scope {
 		if at(value, 1).kind == wordToken {
 			return s.openClass(r, value)
 		}
-		return scope{kind: inClass, name: name.text, keep: true}
+		return scope{kind: inClass, name: name.text, continues: true}
 	case isFunctionValue(value):
 		s.emitAssigned(r, name, container)
-		return scope{kind: inFunction, keep: true}
+		return scope{kind: inFunction, continues: true}
 	case len(value) == 0 && isOneOf(name, "prototype", "exports"):
-		return scope{kind: inObject, name: container, keep: true}
+		return scope{kind: inObject, name: container, continues: true}
 	}
-	return scope{kind: inFunction, keep: true}
+	return scope{kind: inFunction, continues: true}
 }
 
 // assigned returns the name that an assignment sets, and the object or class that it is a member of.
-func (script) assigned(left []token) (name token, container string) {
+func (scriptGrammar) assigned(left []token) (name token, container string) {
 	for i := 1; i < len(left); i += 2 {
 		if !left[i].is(".") {
 			return token{}, ""
@@ -256,7 +258,7 @@ func (script) assigned(left []token) (name token, container string) {
 	return name, ""
 }
 
-func (script) emitAssigned(r *reader, name token, container string) {
+func (scriptGrammar) emitAssigned(r *braceReader, name token, container string) {
 	if container != "" {
 		r.emit(Method, name, container)
 		return
@@ -264,7 +266,7 @@ func (script) emitAssigned(r *reader, name token, container string) {
 	r.emit(Func, name, "")
 }
 
-func (s script) end(r *reader, head []token) {
+func (s scriptGrammar) end(r *braceReader, head []token) {
 	switch r.scope().kind {
 	case inClass, inObject:
 		if name, value, isMethod := s.member(head); isMethod && r.scope().kind == inClass || isFunctionValue(value) {
@@ -287,8 +289,8 @@ func (s script) end(r *reader, head []token) {
 	}
 }
 
-func (s script) begins(r *reader, t token) bool {
-	if !t.first {
+func (s scriptGrammar) begins(r *braceReader, t token) bool {
+	if !t.firstOnLine {
 		return false
 	}
 	last := r.head[len(r.head)-1]

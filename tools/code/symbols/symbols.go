@@ -26,14 +26,14 @@ func languages() []language {
 	return []language{
 		{"go", ".go", findGo},
 		{"python", ".py .pyi .pyw", findPython},
-		{"javascript", ".js .jsx .mjs .cjs", braces(script{}, scriptSyntax())},
-		{"typescript", ".ts .tsx .mts .cts", braces(script{typed: true}, scriptSyntax())},
-		{"rust", ".rs", braces(rust{}, syntax{slashes: true, nested: true, rust: true, multiline: true})},
-		{"java", ".java", braces(java{}, syntax{slashes: true, tripled: true})},
-		{"c", ".c .h", braces(c{}, syntax{slashes: true, directives: true})},
-		{"c++", ".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ipp .inl", braces(c{plus: true}, syntax{slashes: true, directives: true, rawStrings: true})},
+		{"javascript", ".js .jsx .mjs .cjs", braces(scriptGrammar{}, scriptSyntax())},
+		{"typescript", ".ts .tsx .mts .cts", braces(scriptGrammar{typed: true}, scriptSyntax())},
+		{"rust", ".rs", braces(rustGrammar{}, syntax{slashComments: true, nestedComments: true, rustLiterals: true, multilineStrings: true})},
+		{"java", ".java", braces(javaGrammar{}, syntax{slashComments: true, tripleQuotes: true})},
+		{"c", ".c .h", braces(cGrammar{}, syntax{slashComments: true, directives: true})},
+		{"c++", ".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ipp .inl", braces(cGrammar{plus: true}, syntax{slashComments: true, directives: true, rawStrings: true})},
 		{"ruby", ".rb .rake .gemspec", findRuby},
-		{"php", ".php .phtml", braces(php{}, syntax{slashes: true, hash: true, multiline: true, php: true})},
+		{"php", ".php .phtml", braces(phpGrammar{}, syntax{slashComments: true, hashComments: true, multilineStrings: true, phpTags: true})},
 	}
 }
 
@@ -74,7 +74,7 @@ func (f *Finder) Find(name, src string) []Symbol {
 	if !ok || len(src) > MaxFile {
 		return nil
 	}
-	if l.name == "c" && strings.HasSuffix(name, ".h") && looksLikePlus(src) {
+	if l.name == "c" && strings.HasSuffix(name, ".h") && looksLikeCPlusPlus(src) {
 		l = f.byExtension[".hpp"]
 	}
 	found := l.find(src)
@@ -83,18 +83,18 @@ func (f *Finder) Find(name, src string) []Symbol {
 	slices.SortStableFunc(found, func(a, b Symbol) int { return a.Line - b.Line })
 	copies := map[string]string{}
 	for i, s := range found { // the names are substrings, which would keep the whole text in memory
-		found[i].Name, found[i].Container = copyOf(copies, s.Name), copyOf(copies, s.Container)
+		found[i].Name, found[i].Container = shareText(copies, s.Name), shareText(copies, s.Container)
 	}
 	return found
 }
 
-// looksLikePlus reports whether a header file contains C++.
-func looksLikePlus(src string) bool {
+// looksLikeCPlusPlus reports whether a header file contains C++.
+func looksLikeCPlusPlus(src string) bool {
 	return strings.Contains(src, "\nclass ") || strings.Contains(src, "\nnamespace ") || strings.Contains(src, "\ntemplate")
 }
 
-// copyOf returns a copy of a text. Equal texts share one copy.
-func copyOf(copies map[string]string, text string) string {
+// shareText returns a copy of a text. Equal texts share one copy.
+func shareText(copies map[string]string, text string) string {
 	known, ok := copies[text]
 	if !ok {
 		known = strings.Clone(text)

@@ -17,9 +17,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// usual are the fixtures that ctags is asked about, one of each language, and all are those and what it does not
-// understand.
-const usual, all = "testdata/*apes.*", "testdata/*.*"
+// ctagsFixtures are the fixtures that are compared with ctags, one of each language. allFixtures are those and the ones
+// that ctags does not understand.
+const ctagsFixtures, allFixtures = "testdata/*apes.*", "testdata/*.*"
 
 // fixtures returns files of source code.
 func fixtures(t testing.TB, which string) []string {
@@ -44,7 +44,7 @@ func TestFixturesHaveTheirTags(t *testing.T) {
 	t.Parallel()
 	finder := symbols.NewFinder()
 	seen := map[string]bool{}
-	for _, name := range fixtures(t, all) {
+	for _, name := range fixtures(t, allFixtures) {
 		seen[finder.Language(name)] = true
 		var b strings.Builder
 		for _, s := range finder.Find(name, read(t, name)) {
@@ -68,8 +68,9 @@ func TestFixturesHaveTheirTags(t *testing.T) {
 	}
 }
 
-// kinds are the kinds of ctags that are compared, by language, and which of ours they do not have.
-func kinds() map[string][2]string {
+// ctagsKinds returns the kinds of ctags that are compared, by language, and the kinds of this package that ctags does
+// not have.
+func ctagsKinds() map[string][2]string {
 	return map[string][2]string{
 		"go": {"cfsitvna"}, "python": {"cfmv"}, "javascript": {"fcmgGSCv"}, "typescript": {"cfimngaCv"}, "rust": {"nsigtfPMv", symbols.Const},
 		"java": {"acgim", symbols.Const}, "c": {"dgfsutvep"}, "c++": {"cdgfnsutvep"}, "ruby": {"cmfSC"}, "php": {"cfidtn"},
@@ -83,11 +84,11 @@ func TestCtagsAgrees(t *testing.T) {
 		t.Skip("NOT TESTED: whether universal-ctags finds the same symbols, for want of it")
 	}
 	finder := symbols.NewFinder()
-	for _, name := range fixtures(t, usual) {
+	for _, name := range fixtures(t, ctagsFixtures) {
 		language := finder.Language(name)
 		ours := map[string]bool{}
 		for _, s := range finder.Find(name, read(t, name)) {
-			if s.Kind == kinds()[language][1] {
+			if s.Kind == ctagsKinds()[language][1] {
 				continue
 			}
 			ours[fmt.Sprintf("%d %s", s.Line, s.Name)] = true
@@ -124,7 +125,7 @@ func ctags(t *testing.T, name, language string) map[string]bool {
 	if option == "" {
 		option = language
 	}
-	c := exec.CommandContext(t.Context(), "ctags", "--options=NONE", "-x", "--_xformat=%n %N", "--kinds-"+option+"="+kinds()[language][0], name) //nolint:gosec // of the test's own
+	c := exec.CommandContext(t.Context(), "ctags", "--options=NONE", "-x", "--_xformat=%n %N", "--kinds-"+option+"="+ctagsKinds()[language][0], name) //nolint:gosec // of the test's own
 	out, err := c.Output()
 	if err != nil {
 		t.Fatal(err)
@@ -167,8 +168,8 @@ func TestBrokenFiles(t *testing.T) {
 	}
 }
 
-// hostile returns texts that a scanner may take long for.
-func hostile() []string {
+// slowTexts returns texts that a scanner may take long for.
+func slowTexts() []string {
 	var all []string
 	for _, piece := range []string{"{", "a(", "([/", "/", "`${", "<<A\n", "a<", "#if a\n", "x(a) {", "const a = {", "'", "\"", "%w[", "/*", "R\"(", "r#", "class A {", "[[", "@a(", "enum A {", "def a\n", " class A\n", "<?php <<<A\n", "a,", "template <", "=>", "(*"} {
 		all = append(all, strings.Repeat(piece, symbols.MaxFile/4/len(piece)))
@@ -179,8 +180,8 @@ func hostile() []string {
 func TestScannersTakeBoundedTime(t *testing.T) {
 	t.Parallel()
 	finder := symbols.NewFinder()
-	for _, name := range fixtures(t, usual) {
-		for _, src := range hostile() {
+	for _, name := range fixtures(t, ctagsFixtures) {
+		for _, src := range slowTexts() {
 			began := time.Now()
 			finder.Find(name, src)
 			if took := time.Since(began); took > 5*time.Second {
@@ -193,7 +194,7 @@ func TestScannersTakeBoundedTime(t *testing.T) {
 func FuzzFind(f *testing.F) {
 	finder := symbols.NewFinder()
 	names := []string{"a.py", "a.js", "a.ts", "a.rs", "a.java", "a.c", "a.cpp", "a.rb", "a.php", "a.go"}
-	for _, name := range fixtures(f, all) {
+	for _, name := range fixtures(f, allFixtures) {
 		f.Add(read(f, name), uint8(0))
 	}
 	for which := range names {

@@ -24,8 +24,8 @@ const (
 
 // An archive is an office file: a ZIP archive of XML parts.
 type archive struct {
-	parts map[string]*zip.File
-	left  int64
+	parts     map[string]*zip.File
+	bytesLeft int64
 }
 
 // boundsError returns the error for a document that exceeds the limits; nil for any other error.
@@ -45,7 +45,7 @@ func unpack(content []byte) (*archive, error) {
 	if len(z.File) > maxParts {
 		return nil, pages.Errorf(pages.TooMuch, "it has %d parts", len(z.File))
 	}
-	a := &archive{parts: make(map[string]*zip.File, len(z.File)), left: maxUnpacked}
+	a := &archive{parts: make(map[string]*zip.File, len(z.File)), bytesLeft: maxUnpacked}
 	for _, f := range z.File {
 		name := cleanName(f.Name)
 		if _, twice := a.parts[name]; !twice {
@@ -66,7 +66,7 @@ func (a *archive) has(name string) bool { return a.parts[cleanName(name)] != nil
 
 // read opens a part of the file and calls fn to read its XML. If there is no such part, the error
 // is fs.ErrNotExist.
-func (a *archive) read(name string, fn func(r *reader) error) error {
+func (a *archive) read(name string, fn func(r *partReader) error) error {
 	f := a.parts[cleanName(name)]
 	if f == nil {
 		return fmt.Errorf("%s: %w", name, fs.ErrNotExist)
@@ -76,15 +76,15 @@ func (a *archive) read(name string, fn func(r *reader) error) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	defer func() { _ = body.Close() }() // a wrong checksum does not matter here
-	from := &boundedReader{from: body, left: min(maxPart, a.left)}
-	defer func() { a.left -= from.read }()
+	from := &boundedReader{from: body, left: min(maxPart, a.bytesLeft)}
+	defer func() { a.bytesLeft -= from.read }()
 	d := xml.NewDecoder(from)
 	d.CharsetReader = func(label string, in io.Reader) (io.Reader, error) { return charset.Reader(label, in) }
-	return fn(&reader{d: d})
+	return fn(&partReader{d: d})
 }
 
 // readOptional reads a part that may be missing.
-func (a *archive) readOptional(name string, do func(r *reader) error) error {
+func (a *archive) readOptional(name string, do func(r *partReader) error) error {
 	err := a.read(name, do)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -94,7 +94,7 @@ func (a *archive) readOptional(name string, do func(r *reader) error) error {
 
 // rootElement returns the name of a part's first element.
 func (a *archive) rootElement(name string) (root string, err error) {
-	err = a.read(name, func(r *reader) error {
+	err = a.read(name, func(r *partReader) error {
 		return r.eachChild(func(e xml.StartElement) error {
 			root = e.Name.Local
 			return io.EOF
@@ -129,7 +129,7 @@ type relation struct{ kind, target string }
 func (a *archive) relations(of string) (map[string]relation, error) {
 	all := map[string]relation{}
 	dir := path.Dir(of)
-	err := a.readOptional(path.Join(dir, "_rels", path.Base(of)+".rels"), func(r *reader) error {
+	err := a.readOptional(path.Join(dir, "_rels", path.Base(of)+".rels"), func(r *partReader) error {
 		return r.walk(func(e xml.StartElement) error {
 			if e.Name.Local != "Relationship" || len(all) > maxParts {
 				return nil

@@ -9,7 +9,7 @@ import (
 )
 
 // cell returns the text that a cell shows. For a formula, that is the result saved in the file.
-func (b *book) cell(r *reader, e xml.StartElement) (string, error) {
+func (b *bookReader) cell(r *partReader, e xml.StartElement) (string, error) {
 	kind, looks := attribute(e, "t"), number(attribute(e, "s"))
 	var value, formula, text string
 	err := r.eachChild(func(e xml.StartElement) (err error) {
@@ -53,7 +53,7 @@ type formats struct {
 	styleFormats []int          // the format id of each style that a cell can have
 }
 
-func (f *formats) read(r *reader) error {
+func (f *formats) read(r *partReader) error {
 	f.codes = map[int]string{}
 	return r.walk(func(e xml.StartElement) error {
 		switch e.Name.Local {
@@ -71,11 +71,11 @@ func (f *formats) read(r *reader) error {
 	})
 }
 
-// A meaning is the kind of value that a number represents.
-type meaning int
+// A numberMeaning is the kind of value that a number represents.
+type numberMeaning int
 
 const (
-	plainNumber meaning = iota
+	plainNumber numberMeaning = iota
 	percentFormat
 	dateFormat
 	timeOfDay
@@ -84,7 +84,7 @@ const (
 
 // meaningOfID returns the kind of value that a number represents, by the id of its format. Ids
 // below 164 are defined by the standard.
-func (f *formats) meaningOfID(id int) meaning {
+func (f *formats) meaningOfID(id int) numberMeaning {
 	if code, ok := f.codes[id]; ok {
 		return meaningOfCode(code)
 	}
@@ -103,7 +103,7 @@ func (f *formats) meaningOfID(id int) meaning {
 
 // meaningOfCode returns the kind of value that a number represents, by its format code, such as
 // "yyyy-mm-dd", "0.0%" or "[Red]#,##0 \"days\"".
-func meaningOfCode(code string) meaning {
+func meaningOfCode(code string) numberMeaning {
 	code, _, _ = strings.Cut(code, ";")
 	var bare strings.Builder
 	for i := 0; i < len(code); i++ {

@@ -12,7 +12,7 @@ type listRef struct {
 	level int
 }
 
-func (l *listRef) read(r *reader) error {
+func (l *listRef) read(r *partReader) error {
 	return r.eachChild(func(e xml.StartElement) error {
 		switch e.Name.Local {
 		case "numId":
@@ -41,7 +41,7 @@ type numbering struct {
 	counts map[string]*[maxLevel]int
 }
 
-func (n *numbering) read(r *reader) error {
+func (n *numbering) read(r *partReader) error {
 	n.kinds, n.lists = map[string]*[maxLevel]level{}, map[string]string{}
 	return r.walk(func(e xml.StartElement) error {
 		switch e.Name.Local {
@@ -62,7 +62,7 @@ func (n *numbering) read(r *reader) error {
 	})
 }
 
-func readLevels(r *reader, kind *[maxLevel]level) error {
+func readLevels(r *partReader, kind *[maxLevel]level) error {
 	return r.eachChild(func(e xml.StartElement) error {
 		if e.Name.Local != "lvl" {
 			return nil

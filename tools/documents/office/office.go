@@ -42,9 +42,9 @@ func Open(content []byte) (pages.Document, error) {
 	return nil, pages.Errorf(pages.Unknown, "")
 }
 
-// result returns what could be read of a document although reading ended with err. If the file is damaged and some
-// text was read before, it returns that text with a note. It returns an error if there is no text, or if the file
-// exceeds the limits.
+// result returns the part of a document that was read before reading ended with err. If the file is damaged and some
+// text was read, it returns that text with a note. It returns an error if there is no text, or if the file exceeds the
+// limits.
 func result(parts *pages.Parts, err error) (pages.Document, error) {
 	if err == nil {
 		return parts, nil

@@ -16,17 +16,17 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testrace.Run(m.Run)) }
 
-// read gives all pages, each below its title.
-func read(t *testing.T, content []byte) (text, note string) {
+// readPages returns all pages, each below its title.
+func readPages(t *testing.T, content []byte) (text, note string) {
 	t.Helper()
 	d, err := office.Open(content)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return all(t, d), d.Note()
+	return allPages(t, d), d.Note()
 }
 
-func all(t *testing.T, d pages.Document) string {
+func allPages(t *testing.T, d pages.Document) string {
 	t.Helper()
 	var out []string
 	for n := 1; n <= d.Count(); n++ {
@@ -39,7 +39,7 @@ func all(t *testing.T, d pages.Document) string {
 	return strings.Join(out, "\f\n")
 }
 
-func same(t *testing.T, got, want string) {
+func wantSame(t *testing.T, got, want string) {
 	t.Helper()
 	if got != want {
 		t.Errorf("it reads\n%s\nnot\n%s", got, want)
@@ -59,28 +59,28 @@ const wordLists = `<w:numbering xmlns:w="` + documentstest.Word + `">
 	<w:abstractNum w:abstractNumId="12"><w:lvl w:ilvl="0"><w:numFmt w:val="upperRoman"/><w:lvlText w:val="%1"/></w:lvl></w:abstractNum>
 	<w:num w:numId="1"><w:abstractNumId w:val="10"/></w:num><w:num w:numId="2"><w:abstractNumId w:val="11"/></w:num><w:num w:numId="3"><w:abstractNumId w:val="12"/></w:num></w:numbering>`
 
-func para(style, text string) string {
+func paragraphXML(style, text string) string {
 	return `<w:p><w:pPr><w:pStyle w:val="` + style + `"/></w:pPr><w:r><w:t xml:space="preserve">` + text + `</w:t></w:r></w:p>`
 }
 
-func item(list, level int, text string) string {
+func listItemXML(list, level int, text string) string {
 	return fmt.Sprintf(`<w:p><w:pPr><w:numPr><w:ilvl w:val="%d"/><w:numId w:val="%d"/></w:numPr></w:pPr><w:r><w:t>%s</w:t></w:r></w:p>`, level, list, text)
 }
 
 func TestWord(t *testing.T) {
-	cell := func(text string) string { return `<w:tc>` + para("", text) + `</w:tc>` }
-	body := para("H1", "Quarterly report") + para("", "Sales &amp; costs were ") +
+	cell := func(text string) string { return `<w:tc>` + paragraphXML("", text) + `</w:tc>` }
+	body := paragraphXML("H1", "Quarterly report") + paragraphXML("", "Sales &amp; costs were ") +
 		`<w:p><w:r><w:t>a </w:t></w:r><w:ins><w:r><w:t>new</w:t></w:r></w:ins><w:del><w:r><w:delText>old</w:delText></w:r></w:del><w:r><w:tab/><w:t>tab</w:t><w:br/><w:t>line</w:t><w:footnoteReference w:id="2"/></w:r></w:p>` +
-		para("Mine", "Numbered heading") +
-		item(2, 0, "three") + item(2, 1, "three a") + item(2, 1, "three b") + item(2, 0, "four") + item(2, 1, "four a") + para("Item", "dot") +
-		`<w:tbl><w:tblPr/><w:tr>` + cell("Name") + cell("Pipe | here") + `</w:tr><w:tr><w:tc><w:tcPr><w:gridSpan w:val="2"/></w:tcPr>` + para("", "one") + para("", "two") + `</w:tc></w:tr></w:tbl>` +
-		`<w:sdt><w:sdtPr><w:alias w:val="no"/></w:sdtPr><w:sdtContent>` + para("", "in a control") + `</w:sdtContent></w:sdt>` +
+		paragraphXML("Mine", "Numbered heading") +
+		listItemXML(2, 0, "three") + listItemXML(2, 1, "three a") + listItemXML(2, 1, "three b") + listItemXML(2, 0, "four") + listItemXML(2, 1, "four a") + paragraphXML("Item", "dot") +
+		`<w:tbl><w:tblPr/><w:tr>` + cell("Name") + cell("Pipe | here") + `</w:tr><w:tr><w:tc><w:tcPr><w:gridSpan w:val="2"/></w:tcPr>` + paragraphXML("", "one") + paragraphXML("", "two") + `</w:tc></w:tr></w:tbl>` +
+		`<w:sdt><w:sdtPr><w:alias w:val="no"/></w:sdtPr><w:sdtContent>` + paragraphXML("", "in a control") + `</w:sdtContent></w:sdt>` +
 		`<w:p><w:hyperlink r:id="r9"><w:r><w:t>the site</w:t></w:r></w:hyperlink><w:r><w:instrText>PAGE</w:instrText></w:r></w:p>` +
-		`<w:p><w:r><mc:AlternateContent xmlns:mc="mc"><mc:Choice><w:drawing><wp:docPr xmlns:wp="wp" descr="A chart of sales"/><wps:txbx xmlns:wps="wps"><w:txbxContent>` + para("", "boxed") + `</w:txbxContent></wps:txbx></w:drawing></mc:Choice><mc:Fallback><w:pict>` + para("", "again") + `</w:pict></mc:Fallback></mc:AlternateContent></w:r></w:p>`
-	got, note := read(t, documentstest.DOCX(body, "word/_rels/document.xml.rels", documentstest.Relations("r9", "hyperlink", "https://example.com/a"),
+		`<w:p><w:r><mc:AlternateContent xmlns:mc="mc"><mc:Choice><w:drawing><wp:docPr xmlns:wp="wp" descr="A chart of sales"/><wps:txbx xmlns:wps="wps"><w:txbxContent>` + paragraphXML("", "boxed") + `</w:txbxContent></wps:txbx></w:drawing></mc:Choice><mc:Fallback><w:pict>` + paragraphXML("", "again") + `</w:pict></mc:Fallback></mc:AlternateContent></w:r></w:p>`
+	got, note := readPages(t, documentstest.DOCX(body, "word/_rels/document.xml.rels", documentstest.Relations("r9", "hyperlink", "https://example.com/a"),
 		"word/styles.xml", wordParts, "word/numbering.xml", wordLists,
-		"word/footnotes.xml", `<w:footnotes xmlns:w="`+documentstest.Word+`"><w:footnote w:id="-1" w:type="separator">`+para("", "-")+`</w:footnote><w:footnote w:id="2">`+para("", "As audited.")+`</w:footnote></w:footnotes>`))
-	same(t, got, `# Quarterly report
+		"word/footnotes.xml", `<w:footnotes xmlns:w="`+documentstest.Word+`"><w:footnote w:id="-1" w:type="separator">`+paragraphXML("", "-")+`</w:footnote><w:footnote w:id="2">`+paragraphXML("", "As audited.")+`</w:footnote></w:footnotes>`))
+	wantSame(t, got, `# Quarterly report
 
 Sales & costs were
 
@@ -109,13 +109,13 @@ in a control
 boxed
 
 [^2]: As audited.`)
-	same(t, note, "")
+	wantSame(t, note, "")
 }
 
 func TestWordInParts(t *testing.T) {
 	var body strings.Builder
 	for i := range 300 {
-		body.WriteString(para("", fmt.Sprintf("This is paragraph %d of a long document.", i)))
+		body.WriteString(paragraphXML("", fmt.Sprintf("This is paragraph %d of a long document.", i)))
 	}
 	d, err := office.Open(documentstest.DOCX(body.String()))
 	if err != nil {
@@ -124,7 +124,7 @@ func TestWordInParts(t *testing.T) {
 	if d.Count() < 3 || d.Count() > 5 {
 		t.Errorf("it has %d parts", d.Count())
 	}
-	if got := strings.Count(all(t, d), "of a long document."); got != 300 {
+	if got := strings.Count(allPages(t, d), "of a long document."); got != 300 {
 		t.Errorf("%d paragraphs are there", got)
 	}
 }
@@ -137,15 +137,15 @@ func TestSheets(t *testing.T) {
 		<row r="3"><c r="A3" s="1"><v>45292</v></c><c r="B3"><f>SUM(B1:B2)</f><v>0.30000000000000004</v></c><c r="C3" s="2"><v>0.125</v></c><c r="D3" t="b"><v>1</v></c><c r="E3" t="e"><v>#DIV/0!</v></c></row>
 		<row><c s="3"><v>1</v></c><c s="4"><v>1234.5</v></c><c s="5"><v>45292.75</v></c><c s="6"><v>1.5</v></c><c s="7"><v>0.25</v></c><c t="inlineStr"><is><t>a
 b</t></is></c><c><f>NOW()</f></c><c t="s"><v>99</v></c><c t="str"><f>A1</f><v>Month</v></c></row>`
-	got, note := read(t, documentstest.XLSX(rows, "xl/styles.xml", styles, "xl/sharedStrings.xml", shared,
+	got, note := readPages(t, documentstest.XLSX(rows, "xl/styles.xml", styles, "xl/sharedStrings.xml", shared,
 		"xl/worksheets/sheet2.xml", `<worksheet xmlns="`+documentstest.Sheet+`"><sheetData/></worksheet>`))
-	same(t, got, `sheet "Sales", rows 1 to 4
+	wantSame(t, got, `sheet "Sales", rows 1 to 4
 |  | A | B | C | D | E | F | G | H | I |
 |---|---|---|---|---|---|---|---|---|---|
 | 1 | Month |  | Rich text |  |  |  |  |  |  |
 | 3 | 2024-01-01 | 0.3 | 12.5% | TRUE | #DIV/0! |  |  |  |  |
 | 4 | 1900-01-01 | 1234.5 | 2024-01-01 18:00:00 | 36:00:00 | 06:00:00 | a b | =NOW() |  | Month |`+"\f\n"+`sheet "Old", hidden`+"\n")
-	same(t, note, "")
+	wantSame(t, note, "")
 }
 
 func TestLongSheets(t *testing.T) {
@@ -161,7 +161,7 @@ func TestLongSheets(t *testing.T) {
 	if err != nil || first.Title != `sheet "Sales", rows 1 to 200` || !strings.Contains(first.Text, " | AB |\n") || !strings.HasSuffix(first.Text, "| 200 | 200 |"+strings.Repeat("  |", 26)+" 1 |") {
 		t.Errorf("it begins with %q %.300s, %v", first.Title, first.Text, err)
 	}
-	if d.Count() != 6 { // five, and the sheet that is not there
+	if d.Count() != 6 { // five, and the sheet that is missing
 		t.Errorf("it has %d parts", d.Count())
 	}
 }
@@ -173,11 +173,11 @@ func TestSlides(t *testing.T) {
 		`<p:grpSp>` + shape("", "in a group") + `</p:grpSp>` +
 		`<p:sp><p:txBody><a:p><a:pPr lvl="1"/><a:r><a:t>deep</a:t></a:r><a:br/><a:r><a:t>er</a:t></a:r></a:p></p:txBody></p:sp>`
 	second := `<p:graphicFrame><a:graphic><a:graphicData><a:tbl><a:tr><a:tc><a:txBody><a:p><a:r><a:t>x</a:t></a:r></a:p></a:txBody></a:tc><a:tc><a:txBody><a:p/></a:txBody></a:tc></a:tr></a:tbl></a:graphicData></a:graphic></p:graphicFrame>`
-	got, _ := read(t, documentstest.PPTX(first, second))
-	same(t, got, "slide 1\n# The title\n\nfirst\nsecond\n\n[image: A logo]\n\nin a group\n\n  - deep er\n\nNotes: Say it slowly.\f\nslide 2\n| x |  |\n|---|---|")
+	got, _ := readPages(t, documentstest.PPTX(first, second))
+	wantSame(t, got, "slide 1\n# The title\n\nfirst\nsecond\n\n[image: A logo]\n\nin a group\n\n  - deep er\n\nNotes: Say it slowly.\f\nslide 2\n| x |  |\n|---|---|")
 }
 
-func TestSaysWhatIsWrong(t *testing.T) {
+func TestProblemsAreNamed(t *testing.T) {
 	if testrace.Elsewhere(t) {
 		return
 	}
@@ -205,18 +205,18 @@ func TestSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// What could be read of a damaged document is shown, and it is said that there was more.
-func TestShowsWhatThereIs(t *testing.T) {
-	got, note := read(t, documentstest.DOCX(para("", "whole")+"<w:p><w:r></w:p>"))
-	same(t, got, "whole")
-	same(t, note, "the file is damaged: what is behind this is missing")
+// The readable part of a damaged document is shown, with a note that there was more.
+func TestDamagedDocumentsAreShownInPart(t *testing.T) {
+	got, note := readPages(t, documentstest.DOCX(paragraphXML("", "whole")+"<w:p><w:r></w:p>"))
+	wantSame(t, got, "whole")
+	wantSame(t, note, "the file is damaged: what is behind this is missing")
 }
 
-func TestReadsNoMoreThanItMay(t *testing.T) {
+func TestLimits(t *testing.T) {
 	if testrace.Elsewhere(t) {
 		return
 	}
-	line := para("", strings.Repeat("x", 1<<20))
+	line := paragraphXML("", strings.Repeat("x", 1<<20))
 	d, err := office.Open(documentstest.DOCX(strings.Repeat(line, 40)))
 	if err != nil {
 		t.Fatal(err)
@@ -226,7 +226,7 @@ func TestReadsNoMoreThanItMay(t *testing.T) {
 	}
 }
 
-// FuzzParts reads parts that nobody has written.
+// FuzzParts reads random parts.
 func FuzzParts(f *testing.F) {
 	f.Add(0, `<document><body><p><pPr><pStyle val="H"/><numPr><numId val="1"/></numPr></pPr><r><t>x</t></r></p><tbl><tr><tc><p/></tc></tr></tbl></body></document>`, `<styles><style styleId="H"><name val="heading 1"/><basedOn val="H"/></style></styles>`, wordLists)
 	f.Add(1, `<worksheet><sheetData><row r="9"><c r="ZZ1" s="1"><v>1e9</v></c></row></sheetData></worksheet>`, `<styleSheet><numFmts><numFmt numFmtId="1" formatCode="[h"/></numFmts><cellXfs><xf numFmtId="1"/><xf numFmtId="22"/></cellXfs></styleSheet>`, `<sst><si><t>x</t></si></sst>`)

@@ -13,13 +13,13 @@ import (
 
 // Limits of the parts that a sheet is divided into.
 const (
-	partSize   = 4000 // bytes
-	rowsEach   = 200
-	maxColumns = 200
+	maxPartSize    = 4000 // bytes
+	maxRowsPerPart = 200
+	maxColumns     = 200
 )
 
-// A book is an XLSX workbook that is being read.
-type book struct {
+// A bookReader is an XLSX workbook that is being read.
+type bookReader struct {
 	parts   *pages.Parts
 	strings []string // the texts that cells share
 	formats formats
@@ -32,7 +32,7 @@ type sheet struct {
 
 // readSheets reads an XLSX file: it adds the rows of each sheet to parts.
 func readSheets(a *archive, main string, parts *pages.Parts) error {
-	b := &book{parts: parts}
+	b := &bookReader{parts: parts}
 	links, err := a.relations(main)
 	if err != nil {
 		return err
@@ -64,8 +64,8 @@ func readSheets(a *archive, main string, parts *pages.Parts) error {
 }
 
 // listSheets lists the sheets in order, at most maxParts.
-func (b *book) listSheets(a *archive, main string, links map[string]relation) (sheets []sheet, err error) {
-	err = a.read(main, func(r *reader) error {
+func (b *bookReader) listSheets(a *archive, main string, links map[string]relation) (sheets []sheet, err error) {
+	err = a.read(main, func(r *partReader) error {
 		return r.walk(func(e xml.StartElement) error {
 			switch e.Name.Local {
 			case "sheet":
@@ -81,7 +81,7 @@ func (b *book) listSheets(a *archive, main string, links map[string]relation) (s
 	return sheets, err
 }
 
-func (b *book) readStrings(r *reader) error {
+func (b *bookReader) readStrings(r *partReader) error {
 	return r.walk(func(e xml.StartElement) error {
 		if e.Name.Local != "si" {
 			return nil
@@ -93,7 +93,7 @@ func (b *book) readStrings(r *reader) error {
 }
 
 // richText returns a text that may consist of pieces in different fonts or colors.
-func richText(r *reader) (string, error) {
+func richText(r *partReader) (string, error) {
 	var out strings.Builder
 	err := r.eachChild(func(e xml.StartElement) error {
 		switch e.Name.Local {
@@ -120,7 +120,7 @@ type piece struct {
 }
 
 // readSheet reads one sheet and adds its rows to the parts.
-func (b *book) readSheet(a *archive, s sheet) error {
+func (b *bookReader) readSheet(a *archive, s sheet) error {
 	title := fmt.Sprintf("sheet %q", s.name)
 	if s.state == "hidden" || s.state == "veryHidden" {
 		title += ", hidden"
@@ -135,7 +135,7 @@ func (b *book) readSheet(a *archive, s sheet) error {
 		p = piece{}
 	}
 	last := 0
-	err := a.readOptional(s.part, func(r *reader) error {
+	err := a.readOptional(s.part, func(r *partReader) error {
 		return r.walk(func(e xml.StartElement) error {
 			if e.Name.Local != "row" || b.parts.IsFull() {
 				return nil
@@ -147,7 +147,7 @@ func (b *book) readSheet(a *archive, s sheet) error {
 			if len(cells) == 0 {
 				return err
 			}
-			if len(p.rows) > 0 && (p.size+size > partSize || len(p.rows) == rowsEach) {
+			if len(p.rows) > 0 && (p.size+size > maxPartSize || len(p.rows) == maxRowsPerPart) {
 				flush()
 			}
 			p.add(last, cells, size)
@@ -182,7 +182,7 @@ func (p *piece) toTable() string {
 
 // row reads the cells of a row, up to maxColumns, and returns their total size in bytes. If there are more, the last cell
 // says so.
-func (b *book) row(r *reader) (cells []string, size int, err error) {
+func (b *bookReader) row(r *partReader) (cells []string, size int, err error) {
 	at := -1
 	beyond := 0
 	err = r.eachChild(func(e xml.StartElement) error {

@@ -18,7 +18,7 @@ func readSlides(a *archive, main string, parts *pages.Parts) error {
 		return err
 	}
 	var slides []string
-	err = a.read(main, func(r *reader) error {
+	err = a.read(main, func(r *partReader) error {
 		return r.walk(func(e xml.StartElement) error {
 			if e.Name.Local == "sldId" && len(slides) < maxParts {
 				slides = append(slides, links[relatedPart(e, "id")].target)
@@ -43,8 +43,8 @@ func readSlides(a *archive, main string, parts *pages.Parts) error {
 // readSlide makes a part from a slide and its notes.
 func readSlide(a *archive, name string, n int, parts *pages.Parts) error {
 	title := fmt.Sprintf("slide %d", n)
-	s := slide{}
-	err := a.readOptional(name, func(r *reader) error {
+	s := slideReader{}
+	err := a.readOptional(name, func(r *partReader) error {
 		return r.eachChild(func(e xml.StartElement) error {
 			if show := attribute(e, "show"); show == "0" || show == "false" {
 				title += ", hidden"
@@ -61,15 +61,15 @@ func readSlide(a *archive, name string, n int, parts *pages.Parts) error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(links)) {
 		l := links[id]
-		var more slide
+		var more slideReader
 		switch l.kind {
 		case "notesSlide":
-			more.notes = true
+			more.isNotesPage = true
 			if err := a.readOptional(l.target, more.readShapes); err != nil {
 				return err
 			}
 			if len(more.blocks) > 0 {
-				s.last = append(s.last, "Notes: "+strings.Join(more.blocks, "\n"))
+				s.trailingBlocks = append(s.trailingBlocks, "Notes: "+strings.Join(more.blocks, "\n"))
 			}
 		case "diagramData":
 			if err := a.readOptional(l.target, more.readShapes); err != nil {
@@ -78,19 +78,19 @@ func readSlide(a *archive, name string, n int, parts *pages.Parts) error {
 			s.blocks = append(s.blocks, more.blocks...)
 		}
 	}
-	parts.Put(title, strings.Join(append(s.blocks, s.last...), "\n\n"))
+	parts.Put(title, strings.Join(append(s.blocks, s.trailingBlocks...), "\n\n"))
 	return nil
 }
 
-// A slide is one slide that is being read.
-type slide struct {
-	blocks []string
-	last   []string // blocks to show after the others
-	notes  bool     // it is a notes page, of which only the text counts
+// A slideReader is one slide that is being read.
+type slideReader struct {
+	blocks         []string
+	trailingBlocks []string // blocks to show after the others
+	isNotesPage    bool     // it is a notes page, of which only the text counts
 }
 
 // readShapes reads the content of a slide, shape by shape.
-func (s *slide) readShapes(r *reader) error {
+func (s *slideReader) readShapes(r *partReader) error {
 	return r.walk(func(e xml.StartElement) error {
 		switch e.Name.Local {
 		case "sp":
@@ -98,7 +98,7 @@ func (s *slide) readShapes(r *reader) error {
 		case "tbl":
 			return s.readTable(r)
 		case "cNvPr":
-			if alt := strings.Join(strings.Fields(attribute(e, "descr")), " "); alt != "" && !s.notes {
+			if alt := strings.Join(strings.Fields(attribute(e, "descr")), " "); alt != "" && !s.isNotesPage {
 				s.blocks = append(s.blocks, "[image: "+alt+"]")
 			}
 		case "pt": // a point in a diagram
@@ -115,10 +115,10 @@ func (s *slide) readShapes(r *reader) error {
 }
 
 // skip reads an element to its end and ignores it.
-func skip(r *reader) error { return r.eachChild(func(xml.StartElement) error { return nil }) }
+func skip(r *partReader) error { return r.eachChild(func(xml.StartElement) error { return nil }) }
 
 // readShape reads a shape with text.
-func (s *slide) readShape(r *reader) error {
+func (s *slideReader) readShape(r *partReader) error {
 	role, text := "", ""
 	err := r.walk(func(e xml.StartElement) (err error) {
 		switch e.Name.Local {
@@ -132,7 +132,7 @@ func (s *slide) readShape(r *reader) error {
 		return err
 	})
 	switch {
-	case text == "", role == "sldNum", role == "dt", role == "ftr", role == "hdr", s.notes && role != "body":
+	case text == "", role == "sldNum", role == "dt", role == "ftr", role == "hdr", s.isNotesPage && role != "body":
 	case role == "title" || role == "ctrTitle":
 		s.blocks = append([]string{"# " + strings.Join(strings.Fields(text), " ")}, s.blocks...)
 	default:
@@ -142,7 +142,7 @@ func (s *slide) readShape(r *reader) error {
 }
 
 // body returns the paragraphs of a shape or a cell, one per line.
-func body(r *reader) (string, error) {
+func body(r *partReader) (string, error) {
 	var lines []string
 	err := r.walk(func(e xml.StartElement) error {
 		if e.Name.Local != "p" {
@@ -158,7 +158,7 @@ func body(r *reader) (string, error) {
 }
 
 // line returns a paragraph, indented by its level in a list.
-func line(r *reader) (string, error) {
+func line(r *partReader) (string, error) {
 	var text strings.Builder
 	deep := 0
 	err := r.walk(func(e xml.StartElement) error {
@@ -182,7 +182,7 @@ func line(r *reader) (string, error) {
 }
 
 // readTable reads a table.
-func (s *slide) readTable(r *reader) error {
+func (s *slideReader) readTable(r *partReader) error {
 	var rows []string
 	err := r.eachChild(func(e xml.StartElement) error {
 		if e.Name.Local != "tr" {

@@ -10,8 +10,8 @@ import (
 	"parley/tools/documents/table"
 )
 
-// A word is a DOCX document that is being read.
-type word struct {
+// A wordReader is a DOCX document that is being read.
+type wordReader struct {
 	parts   *pages.Parts
 	links   map[string]relation
 	styles  map[string]style
@@ -28,7 +28,7 @@ type style struct {
 
 // readWord reads a DOCX file: it adds its paragraphs, tables and notes to parts.
 func readWord(a *archive, main string, parts *pages.Parts) error {
-	w := &word{parts: parts, styles: map[string]style{}}
+	w := &wordReader{parts: parts, styles: map[string]style{}}
 	var err error
 	if w.links, err = a.relations(main); err != nil {
 		return err
@@ -39,7 +39,7 @@ func readWord(a *archive, main string, parts *pages.Parts) error {
 	if err := a.readOptional(w.partOf(main, "numbering"), w.numbers.read); err != nil {
 		return err
 	}
-	err = a.read(main, func(r *reader) error {
+	err = a.read(main, func(r *partReader) error {
 		return r.walk(func(e xml.StartElement) error {
 			if e.Name.Local == "body" {
 				return w.blocks(r, w.add)
@@ -52,7 +52,7 @@ func readWord(a *archive, main string, parts *pages.Parts) error {
 		return err
 	}
 	for _, kind := range []string{"footnotes", "endnotes"} {
-		if err := a.readOptional(w.partOf(main, kind), func(r *reader) error { return w.readNotes(r, kind) }); err != nil {
+		if err := a.readOptional(w.partOf(main, kind), func(r *partReader) error { return w.readNotes(r, kind) }); err != nil {
 			return err
 		}
 	}
@@ -61,7 +61,7 @@ func readWord(a *archive, main string, parts *pages.Parts) error {
 
 // partOf returns the name of the part of a certain kind, such as styles, that the part main refers
 // to. If main refers to none, it returns the part's usual name.
-func (w *word) partOf(main, kind string) string {
+func (w *wordReader) partOf(main, kind string) string {
 	for _, r := range w.links {
 		if r.kind == kind {
 			return r.target
@@ -70,7 +70,7 @@ func (w *word) partOf(main, kind string) string {
 	return path.Join(path.Dir(main), kind+".xml")
 }
 
-func (w *word) readStyles(r *reader) error {
+func (w *wordReader) readStyles(r *partReader) error {
 	return r.walk(func(e xml.StartElement) error {
 		if e.Name.Local != "style" || len(w.styles) > maxParts {
 			return nil
@@ -109,7 +109,7 @@ func outline(e xml.StartElement) int {
 }
 
 // resolveStyle returns a style together with what it inherits from the styles it is based on.
-func (w *word) resolveStyle(id string) style {
+func (w *wordReader) resolveStyle(id string) style {
 	s := w.styles[id]
 	for base, n := s.based, 0; base != "" && n < 20; n++ {
 		b := w.styles[base]
@@ -131,7 +131,7 @@ type block struct {
 }
 
 // add adds a block to the document. List items stay together.
-func (w *word) add(b block) {
+func (w *wordReader) add(b block) {
 	switch {
 	case strings.TrimSpace(b.text) == "":
 	case b.item:
@@ -143,7 +143,7 @@ func (w *word) add(b block) {
 }
 
 // endList adds the collected list items to the document.
-func (w *word) endList() {
+func (w *wordReader) endList() {
 	if len(w.items) > 0 {
 		w.parts.Add(strings.Join(w.items, "\n"))
 		w.items = nil
@@ -152,7 +152,7 @@ func (w *word) endList() {
 
 // blocks reads the paragraphs and tables of a body, a cell, a note or a text box, and calls add
 // for each.
-func (w *word) blocks(r *reader, add func(block)) error {
+func (w *wordReader) blocks(r *partReader, add func(block)) error {
 	return r.eachChild(func(e xml.StartElement) error {
 		switch e.Name.Local {
 		case "p":
@@ -172,7 +172,7 @@ func (w *word) blocks(r *reader, add func(block)) error {
 }
 
 // readTable reads a table. It puts the content of each cell on one line.
-func (w *word) readTable(r *reader) (string, error) {
+func (w *wordReader) readTable(r *partReader) (string, error) {
 	var rows []string
 	err := w.readRows(r, func(cells []string) {
 		rows = append(rows, table.Row(cells))
@@ -183,7 +183,7 @@ func (w *word) readTable(r *reader) (string, error) {
 	return strings.Join(rows, "\n"), err
 }
 
-func (w *word) readRows(r *reader, add func(cells []string)) error {
+func (w *wordReader) readRows(r *partReader, add func(cells []string)) error {
 	return r.eachChild(func(e xml.StartElement) error {
 		switch e.Name.Local {
 		case "tr":
@@ -199,7 +199,7 @@ func (w *word) readRows(r *reader, add func(cells []string)) error {
 	})
 }
 
-func (w *word) readRow(r *reader) (cells []string, err error) {
+func (w *wordReader) readRow(r *partReader) (cells []string, err error) {
 	err = r.eachChild(func(e xml.StartElement) error {
 		if e.Name.Local != "tc" {
 			return nil
@@ -215,7 +215,7 @@ func (w *word) readRow(r *reader) (cells []string, err error) {
 }
 
 // cell returns the text of a table cell, on one line, and how many columns the cell spans.
-func (w *word) cell(r *reader) (text string, span int, err error) {
+func (w *wordReader) cell(r *partReader) (text string, span int, err error) {
 	var all []string
 	add := func(b block) {
 		if b.text = strings.TrimSpace(b.text); b.text != "" {
@@ -251,7 +251,7 @@ func (w *word) cell(r *reader) (text string, span int, err error) {
 }
 
 // readNotes adds footnotes or endnotes.
-func (w *word) readNotes(r *reader, kind string) error {
+func (w *wordReader) readNotes(r *partReader, kind string) error {
 	return r.walk(func(e xml.StartElement) error {
 		if e.Name.Local != "footnote" && e.Name.Local != "endnote" {
 			return nil

@@ -7,7 +7,7 @@ import (
 
 // A paragraph holds what was read of a paragraph so far.
 type paragraph struct {
-	word  *word
+	word  *wordReader
 	text  []byte
 	style style
 	list  listRef
@@ -16,7 +16,7 @@ type paragraph struct {
 }
 
 // paragraph reads a paragraph and adds it, followed by the content of its text boxes.
-func (w *word) paragraph(r *reader, add func(block)) error {
+func (w *wordReader) paragraph(r *partReader, add func(block)) error {
 	p := &paragraph{word: w}
 	err := p.readInline(r)
 	add(p.block())
@@ -53,7 +53,7 @@ func (p *paragraph) block() block {
 }
 
 // readInline reads the text and links of a paragraph, or of a part of one.
-func (p *paragraph) readInline(r *reader) error {
+func (p *paragraph) readInline(r *partReader) error {
 	return r.eachChild(func(e xml.StartElement) error {
 		switch e.Name.Local {
 		case "t":
@@ -87,7 +87,7 @@ func (p *paragraph) readInline(r *reader) error {
 }
 
 // properties reads a paragraph's style, heading level and list.
-func (p *paragraph) properties(r *reader) error {
+func (p *paragraph) properties(r *partReader) error {
 	return r.eachChild(func(e xml.StartElement) error {
 		switch e.Name.Local {
 		case "pStyle":
@@ -103,7 +103,7 @@ func (p *paragraph) properties(r *reader) error {
 
 // link reads a link's text, and writes it with the link's address. The id names the relation that
 // contains the address.
-func (p *paragraph) link(r *reader, id string) error {
+func (p *paragraph) link(r *partReader, id string) error {
 	from := len(p.text)
 	err := p.readInline(r)
 	text := string(p.text[from:])

@@ -12,14 +12,14 @@ import (
 // maxDepth limits how deep elements may be nested.
 const maxDepth = 200
 
-// A reader reads one part, element by element.
-type reader struct {
+// A partReader reads one part, element by element.
+type partReader struct {
 	d     *xml.Decoder
 	depth int
 }
 
 // next returns the next token and keeps count of the depth.
-func (r *reader) next() (xml.Token, error) {
+func (r *partReader) next() (xml.Token, error) {
 	t, err := r.d.Token()
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func (r *reader) next() (xml.Token, error) {
 
 // eachChild calls fn for every child of the element that was read last, or for the document's root
 // element. It skips whatever fn leaves unread of a child.
-func (r *reader) eachChild(fn func(e xml.StartElement) error) error {
+func (r *partReader) eachChild(fn func(e xml.StartElement) error) error {
 	level := r.depth
 	for {
 		t, err := r.next()
@@ -65,7 +65,7 @@ func (r *reader) eachChild(fn func(e xml.StartElement) error) error {
 
 // walk calls fn for every element of the part, at any depth. It doesn't visit the children of an
 // element that fn has read itself.
-func (r *reader) walk(fn func(e xml.StartElement) error) error {
+func (r *partReader) walk(fn func(e xml.StartElement) error) error {
 	return r.eachChild(func(e xml.StartElement) error {
 		level := r.depth
 		if err := fn(e); err != nil {
@@ -79,7 +79,7 @@ func (r *reader) walk(fn func(e xml.StartElement) error) error {
 }
 
 // text returns the text of the element that was read last, without the text of its children.
-func (r *reader) text() (string, error) {
+func (r *partReader) text() (string, error) {
 	var out strings.Builder
 	level := r.depth
 	for {

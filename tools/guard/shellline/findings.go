@@ -10,14 +10,14 @@ import (
 
 // findings hold what has been found out about a line.
 type findings struct {
-	found Line
-	seen  map[string]bool // the texts of the commands found
+	line Line
+	seen map[string]bool // the texts of the commands found
 }
 
 // markOpaque records why not everything that the line runs is known; the first reason is kept.
 func (f *findings) markOpaque(why string) {
-	if f.found.Opaque == "" {
-		f.found.Opaque = why
+	if f.line.Opaque == "" {
+		f.line.Opaque = why
 	}
 }
 
@@ -27,18 +27,18 @@ func (f *findings) addHidden(why string) {
 	f.markOpaque(why)
 	if !f.seen[Hole] {
 		f.seen[Hole] = true
-		f.found.Commands = append(f.found.Commands, Command{Text: Hole})
+		f.line.Commands = append(f.line.Commands, Command{Text: Hole})
 	}
 }
 
 // deny records why the line should not be run at all; the first reason is kept.
 func (f *findings) deny(format string, args ...any) {
-	if f.found.Denied == "" {
-		f.found.Denied = strings.ReplaceAll(fmt.Sprintf(format, args...), Hole, "…")
+	if f.line.Denied == "" {
+		f.line.Denied = strings.ReplaceAll(fmt.Sprintf(format, args...), Hole, "…")
 	}
 }
 
-// record adds a command to the findings, with its other texts (see Command.Also), unless a command
+// record adds a command to the findings, with its other texts (see Command.OtherTexts), unless a command
 // with the same text is there.
 func (f *findings) record(u invocation) {
 	var texts []string
@@ -55,22 +55,22 @@ func (f *findings) record(u invocation) {
 	byOption := writtenByOption(u)
 	cmd := Command{Writes: len(files)+len(byOption) > 0}
 	if len(byOption) > 0 {
-		cmd.Also = append(cmd.Also, joinNonEmpty(strings.Join(u.assigns, " "), plain, strings.Join(files, " ")))
+		cmd.OtherTexts = append(cmd.OtherTexts, joinNonEmpty(strings.Join(u.assigns, " "), plain, strings.Join(files, " ")))
 		files = append(files, byOption...)
 	}
 	cmd.Text = joinNonEmpty(strings.Join(u.assigns, " "), plain, strings.Join(files, " "))
 	if len(u.assigns) > 0 && plain != "" {
-		cmd.Also = append(cmd.Also, joinNonEmpty(plain, strings.Join(files, " ")))
+		cmd.OtherTexts = append(cmd.OtherTexts, joinNonEmpty(plain, strings.Join(files, " ")))
 	}
 	if len(texts) > 0 && strings.Contains(texts[0], "/") {
-		cmd.Also = append(cmd.Also, joinNonEmpty(path.Base(texts[0]), strings.Join(texts[1:], " "), strings.Join(files, " ")))
+		cmd.OtherTexts = append(cmd.OtherTexts, joinNonEmpty(path.Base(texts[0]), strings.Join(texts[1:], " "), strings.Join(files, " ")))
 	}
 	if shorter := withoutGitOptions(u.words); shorter != "" {
-		cmd.Also = append(cmd.Also, shorter)
+		cmd.OtherTexts = append(cmd.OtherTexts, shorter)
 	}
 	if cmd.Text != "" && !f.seen[cmd.Text] {
 		f.seen[cmd.Text] = true
-		f.found.Commands = append(f.found.Commands, cmd)
+		f.line.Commands = append(f.line.Commands, cmd)
 	}
 	if len(texts) > 0 && strings.ContainsAny(texts[0], " \t\n") {
 		f.markOpaque("a program name in it contains spaces")

@@ -59,7 +59,7 @@ func (c *collector) collectWrapped(u invocation) {
 		if len(rest) == 0 {
 			continue
 		}
-		if c.wraps++; c.wraps > maxInner {
+		if c.wrapperPrograms++; c.wrapperPrograms > maxInner {
 			c.addHidden("it nests commands that run other commands too deeply")
 			return
 		}

@@ -133,8 +133,8 @@ func namesCommand(variable string) bool {
 	return false
 }
 
-// bringsCode reports whether an environment variable makes programs run code that the line doesn't show.
-func bringsCode(variable string) bool {
+// injectsCode reports whether an environment variable makes programs run code that the line doesn't show.
+func injectsCode(variable string) bool {
 	switch variable {
 	case "BASH_ENV", "ENV", "TAR_OPTIONS", "MAKEFLAGS", "PERL5OPT", "PERL5DB", "RUBYOPT", "NODE_OPTIONS", "PYTHONSTARTUP", "PYTHONBREAKPOINT", "PYTHONWARNINGS", "LD_PRELOAD", "LD_AUDIT", "GCONV_PATH", "VIMINIT", "EXINIT", "LESS", "SHELLOPTS", "BASHOPTS":
 		return true
@@ -152,7 +152,7 @@ func (c *collector) checkVariable(name, value string) {
 	switch {
 	case namesCommand(name), name == "GIT_PAGER", name == "GIT_EDITOR":
 		c.collectText(literalWithHoles(value))
-	case bringsCode(name):
+	case injectsCode(name):
 		c.addHidden(name + " makes programs run something that can't be seen here")
 	}
 }
@@ -169,7 +169,7 @@ func (c *collector) checkIndex(w word) {
 // checkEvaluated adds a hidden command if the shell evaluates variables as expressions, and a text in the line
 // could be such an expression that runs commands: a='b[$(x)]'; echo $((a)).
 func (c *collector) checkEvaluated() {
-	if c.evaluates && slices.ContainsFunc(c.found.Words, func(w string) bool { return strings.Contains(w, "$(") || strings.Contains(w, "`") }) {
+	if c.evaluatesExpressions && slices.ContainsFunc(c.line.Words, func(w string) bool { return strings.Contains(w, "$(") || strings.Contains(w, "`") }) {
 		c.addHidden("it evaluates text that can run commands")
 	}
 }
@@ -394,17 +394,17 @@ const (
 // collectUnknown collects the commands that an unknown program might run: any of its words could begin a command,
 // and any word could be a shell line.
 func (c *collector) collectUnknown(u invocation) {
-	if c.guessing || takesNoCommand(u.program()) {
+	if c.isGuess || takesNoCommand(u.program()) {
 		return
 	}
 	args := u.words[1:]
 	for i, a := range args[:min(len(args), maxGuessed)] {
-		if strings.HasPrefix(a.text, "-") && !strings.ContainsAny(a.text, " =") || len(c.found.Maybe) >= maxGuesses {
+		if strings.HasPrefix(a.text, "-") && !strings.ContainsAny(a.text, " =") || len(c.line.MaybeCommands) >= maxGuesses {
 			continue
 		}
-		c.found.Maybe = append(c.found.Maybe, joinWords(args[i:]).text)
+		c.line.MaybeCommands = append(c.line.MaybeCommands, joinWords(args[i:]).text)
 		if base := path.Base(a.text); base != a.text {
-			c.found.Maybe = append(c.found.Maybe, joinWords(append([]word{literalWithHoles(base)}, args[i+1:]...)).text)
+			c.line.MaybeCommands = append(c.line.MaybeCommands, joinWords(append([]word{literalWithHoles(base)}, args[i+1:]...)).text)
 		}
 		text := a.text
 		if _, value, ok := strings.Cut(text, "="); ok && strings.HasPrefix(text, "-") {
@@ -418,17 +418,17 @@ func (c *collector) collectUnknown(u invocation) {
 
 // guessLine collects the commands that a text would run if it were a shell line.
 func (c *collector) guessLine(text string) {
-	if strings.Contains(text, Hole) || c.inner >= maxInner {
+	if strings.Contains(text, Hole) || c.innerLines >= maxInner {
 		return
 	}
 	guess := newCollector()
-	guess.guessing, guess.inner = true, c.inner
+	guess.isGuess, guess.innerLines = true, c.innerLines
 	guess.collectLine(text)
-	c.inner = guess.inner
-	for _, one := range guess.found.Commands {
-		if one.Text != Hole && len(c.found.Maybe) < maxGuesses {
-			c.found.Maybe = append(c.found.Maybe, one.Text)
-			c.found.Maybe = append(c.found.Maybe, one.Also...)
+	c.innerLines = guess.innerLines
+	for _, one := range guess.line.Commands {
+		if one.Text != Hole && len(c.line.MaybeCommands) < maxGuesses {
+			c.line.MaybeCommands = append(c.line.MaybeCommands, one.Text)
+			c.line.MaybeCommands = append(c.line.MaybeCommands, one.OtherTexts...)
 		}
 	}
 }

@@ -25,9 +25,9 @@ type Line struct {
 	// Opaque says why not everything that the line runs is known; "" if everything is. If a whole
 	// command is unknown, Commands has one more command, whose text is a Hole.
 	Opaque string
-	// Maybe are commands that unknown programs might run, judging by their arguments: WRAPPER -x
+	// MaybeCommands are commands that unknown programs might run, judging by their arguments: WRAPPER -x
 	// git push might run "git push".
-	Maybe []string
+	MaybeCommands []string
 	// Words are the words of the line, and of lines within it, without quotes: any of them could
 	// name a file. Each has a Hole for what is known only when the line runs.
 	Words []string
@@ -38,9 +38,9 @@ type Command struct {
 	// Text is the command as a program would get it: its words without quotes, separated by one
 	// blank, with the assignments before it and the redirections to files after it.
 	Text string
-	// Also are other texts for the same command: without assignments, with the program's base name,
+	// OtherTexts are other texts for the same command: without assignments, with the program's base name,
 	// and, for git, without the options before the subcommand.
-	Also []string
+	OtherTexts []string
 	// Writes says that the command's output goes to a file, or that the command writes a file
 	// itself, like sort -o. Text then names that file as a redirection. For a file that the command
 	// writes itself, the first of Also is the text without that redirection.
@@ -52,7 +52,7 @@ func Parse(line string) Line {
 	c := newCollector()
 	c.collectLine(line)
 	c.checkEvaluated()
-	return c.found
+	return c.line
 }
 
 // ParseArgs reads a program and its arguments, which no shell interprets.
@@ -66,9 +66,9 @@ func ParseArgs(program string, args []string) Line {
 	}
 	if size > maxBytes {
 		c.addHidden("it's too long to inspect")
-		return c.found
+		return c.line
 	}
 	c.collectCommand(invocation{words: words})
 	c.checkEvaluated()
-	return c.found
+	return c.line
 }

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// bypasses are lines that a list of forbidden texts lets pass. What follows the tab
-// is what has to come of them: denied, or opaque.
+// bypasses returns lines that a list of forbidden texts would let pass, each followed by a tab and the expected
+// finding: denied, or opaque.
 func bypasses() []string {
 	return []string{
 		"rm -r -f /\tdenied", "rm  -rf  /\tdenied", "rm -fr /\tdenied", "rm --recursive --force /\tdenied", `rm -rf "/"` + "\tdenied",
 		`r''m -rf /` + "\tdenied", "sudo\tid\tdenied", "X=rm; $X -rf /\topaque", "$(echo cm0gLXJmIC8=|base64 -d)\topaque",
 		`eval "r""m -rf /"` + "\tdenied", `bash -c 'rm -r''f /'` + "\tdenied", "find / -delete\tdenied",
 		`python3 -c 'import shutil;shutil.rmtree("/")'` + "\topaque", `$'\x72\x6d' -rf /` + "\tdenied", "f(){ f|f& };f\tdenied",
-		// Those that a check of the parsed line once missed.
+		// Lines that a check of the parsed line once missed.
 		"tee /dev/sda\tdenied", "cp /dev/zero /dev/sda\tdenied", "echo b >/proc/sysrq-trigger\tdenied", "cd / && rm -rf *\tdenied", "rm -rf /???\tdenied",
-		// Others of their kinds.
+		// Similar lines.
 		`\rm -rf /` + "\tdenied", "/bin/rm -rf /\tdenied", "rm -rf //\tdenied", "rm -rf /tmp/..\tdenied", "rm -rf /*\tdenied",
 		"env rm -rf /\tdenied", "nohup nice -n 5 rm -rf / &\tdenied", "echo x; (rm -rf /)\tdenied", "echo `rm -rf /`\tdenied",
 		"sh <<E\nrm -rf /\nE\tdenied", "echo cm0gLXJmIC8= | base64 -d | sh\topaque", "xargs rm -rf </tmp/list\topaque",
@@ -108,8 +108,8 @@ func TestCommandsOfALine(t *testing.T) {
 		var got []string
 		for _, c := range Parse(line).Commands {
 			text := c.Text
-			if len(c.Also) > 0 {
-				text += " (" + strings.Join(c.Also, ", ") + ")"
+			if len(c.OtherTexts) > 0 {
+				text += " (" + strings.Join(c.OtherTexts, ", ") + ")"
 			}
 			got = append(got, strings.ReplaceAll(text, Hole, "?"))
 		}
@@ -119,7 +119,7 @@ func TestCommandsOfALine(t *testing.T) {
 	}
 }
 
-func TestArgumentsAreNoShellLine(t *testing.T) {
+func TestArgumentsAreNotAShellLine(t *testing.T) {
 	got := ParseArgs("echo", []string{"a; rm -rf /", "$(x)"})
 	if got.Denied != "" || got.Opaque != "" || len(got.Commands) != 1 || got.Commands[0].Text != "echo a; rm -rf / $(x)" {
 		t.Errorf("echo is %+v", got)
@@ -132,7 +132,7 @@ func TestArgumentsAreNoShellLine(t *testing.T) {
 	}
 }
 
-// A hostile line takes neither long nor much memory.
+// Parsing a hostile line takes neither long nor much memory.
 func TestHostileLinesAreBounded(t *testing.T) {
 	const n = 60_000
 	for name, line := range map[string]string{

@@ -13,13 +13,13 @@ type collector struct {
 	interpreters interpreters
 	directory    *directory
 
-	depth int // of lines within lines
-	inner int // lines parsed so far
-	wraps int // programs so far that run others
-	// evaluates says that the shell evaluates the values of variables as expressions.
-	evaluates bool
-	// guessing says that the line is only a guess at what an unknown program might run.
-	guessing bool
+	depth           int // of lines within lines
+	innerLines      int // lines parsed so far
+	wrapperPrograms int // programs so far that run others
+	// evaluatesExpressions says that the shell evaluates the values of variables as expressions.
+	evaluatesExpressions bool
+	// isGuess says that the line is only a guess at what an unknown program might run.
+	isGuess bool
 }
 
 // newCollector makes an empty collector.
@@ -30,7 +30,7 @@ func newCollector() *collector {
 
 // collectLine collects the commands that a line runs.
 func (c *collector) collectLine(line string) {
-	if c.depth >= maxDepth || c.inner >= maxInner {
+	if c.depth >= maxDepth || c.innerLines >= maxInner {
 		c.addHidden("it nests command lines too deeply")
 		return
 	}
@@ -43,7 +43,7 @@ func (c *collector) collectLine(line string) {
 		return
 	}
 	c.depth++
-	c.inner++
+	c.innerLines++
 	defer func() { c.depth-- }()
 	parsed := 0
 	for _, dialect := range dialectsOf(line) {
@@ -115,9 +115,9 @@ func (c *collector) collectCompound(cmd syntax.Command, piped bool) {
 	switch cmd.(type) {
 	case *syntax.ArithmCmd, *syntax.LetClause:
 		c.markOpaque("it computes something while it runs")
-		c.evaluates = true
+		c.evaluatesExpressions = true
 	case *syntax.TestClause:
-		c.evaluates = true
+		c.evaluatesExpressions = true
 	}
 	syntax.Walk(cmd, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -146,7 +146,7 @@ func (c *collector) collectWords(n syntax.Node) {
 // collectWord reads a word, and collects the commands within it.
 func (c *collector) collectWord(w *syntax.Word) word {
 	read := readWord(w)
-	c.found.Words = append(c.found.Words, read.text)
+	c.line.Words = append(c.line.Words, read.text)
 	if w != nil && !read.isKnown() {
 		syntax.Walk(w, func(n syntax.Node) bool {
 			if why := whyComputed(n); why != "" {
@@ -156,7 +156,7 @@ func (c *collector) collectWord(w *syntax.Word) word {
 			case always:
 				c.addHidden("it runs whatever is in a variable")
 			case mayDo:
-				c.evaluates = true
+				c.evaluatesExpressions = true
 			}
 			if s, ok := n.(*syntax.Stmt); ok {
 				path := c.directory.path
@@ -197,7 +197,7 @@ func (c *collector) readAssign(a *syntax.Assign) string {
 		return name + value
 	}
 	if a.Index != nil {
-		c.evaluates = true
+		c.evaluatesExpressions = true
 	}
 	c.checkVariable(name, value)
 	return name + "=" + value

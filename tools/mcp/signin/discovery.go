@@ -15,15 +15,15 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// discovery holds what is found out about a server before somebody signs in to it.
+// discovery holds what is known about a server before somebody signs in to it.
 type discovery struct {
 	resource string   // the resource for which tokens are requested
 	scopes   []string // the scopes that the server wants, if it says so
 	server   *oauthex.AuthServerMeta
 }
 
-// ErrOpen says that a server answers without a sign-in, so nobody has to sign in.
-var ErrOpen = errors.New("the server answers without a sign-in, so there's nothing to do")
+// ErrNoSignInNeeded is returned for a server that answers without a sign-in.
+var ErrNoSignInNeeded = errors.New("the server answers without a sign-in, so there's nothing to do")
 
 // discover finds out where to sign in: from what the server says (RFC 9728), and then from what its
 // authorization server says (RFC 8414). Servers that say nothing are treated according to earlier
@@ -105,7 +105,7 @@ func (d *Client) findIssuer(ctx context.Context, s Server, where string, found *
 }
 
 // readChallenge returns the headers with which a server tells a client that it has to sign in:
-// those stored last, or those in the answer to a request that it makes now. It returns ErrOpen if
+// those stored last, or those in the answer to a request that it makes now. It returns ErrNoSignInNeeded if
 // the server doesn't require that.
 func (d *Client) readChallenge(ctx context.Context, s Server) ([]string, error) {
 	said, err := d.cfg.Store.Noted(ctx, challengesSubject)
@@ -128,7 +128,7 @@ func (d *Client) readChallenge(ctx context.Context, s Server) ([]string, error) 
 	}
 	defer func() { _ = answer.Body.Close() }() // nobody reads the body
 	if answer.StatusCode != http.StatusUnauthorized {
-		return nil, ErrOpen
+		return nil, ErrNoSignInNeeded
 	}
 	return answer.Header.Values("WWW-Authenticate"), nil
 }

@@ -121,9 +121,9 @@ func asRefusal(err error) (said string, refused bool) {
 	return clip(r.ErrorCode + " " + r.ErrorDescription), true
 }
 
-// isLoginOver reports whether an error says that a login is no longer valid, so that somebody has to sign in again.
+// isLoginExpired reports whether an error says that a login is no longer valid, so that somebody has to sign in again.
 // An HTTP status alone doesn't say that: it may come from a firewall, or from a server that is being replaced.
-func isLoginOver(err error) bool {
+func isLoginExpired(err error) bool {
 	r, ok := errors.AsType[*oauth2.RetrieveError](err)
 	return ok && slices.Contains([]string{"invalid_grant", "invalid_client", "unauthorized_client"}, r.ErrorCode)
 }

@@ -12,8 +12,7 @@ import (
 	"parley/tools/mcp/signin"
 )
 
-// A name that leads to this machine, or to a private network, is no way around the rule: what is
-// connected to is what counts.
+// A name that resolves to this machine, or to a private network, is refused: the address that is connected to decides.
 func TestAServerThatNamesThisMachineByAName(t *testing.T) {
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
 		t.Setenv(name, "")
@@ -31,14 +30,14 @@ func TestAServerThatNamesThisMachineByAName(t *testing.T) {
 				return
 			}
 			reached.Add(1)
-			_ = c.Close() // that somebody came is enough
+			_ = c.Close() // the connection itself is enough
 		}
 	}()
 	_, port, err := net.SplitHostPort(here.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRig(t)
+	r := newSignInRig(t)
 	evil := signin.Server{Name: "evil", URL: "https://mcp.example/mcp"}
 	for _, c := range []struct {
 		leadsTo [4]byte
@@ -59,7 +58,7 @@ func TestAServerThatNamesThisMachineByAName(t *testing.T) {
 	}
 }
 
-// resolveAll has one name lead to an address, and all others to nothing, until the test ends.
+// resolveAll makes one name resolve to an address, and all others to nothing, until the test ends.
 func resolveAll(t *testing.T, name string, to [4]byte) {
 	t.Helper()
 	server, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -73,7 +72,7 @@ func resolveAll(t *testing.T, name string, to [4]byte) {
 	ended := make(chan struct{})
 	t.Cleanup(func() {
 		net.DefaultResolver = before
-		_ = server.Close() // nobody asks it anymore
+		_ = server.Close() // no more questions come
 		<-ended
 	})
 	go func() {
@@ -84,14 +83,14 @@ func resolveAll(t *testing.T, name string, to [4]byte) {
 				return
 			}
 			if err == nil {
-				_, _ = server.WriteTo(resolved(packet[:n], name, to), from) // who has asked asks again
+				_, _ = server.WriteTo(dnsAnswer(packet[:n], name, to), from) // a client that gets no answer asks again
 			}
 		}
 	}()
 }
 
-// resolved answers a question of DNS.
-func resolved(question []byte, name string, to [4]byte) []byte {
+// dnsAnswer returns the answer to a DNS question.
+func dnsAnswer(question []byte, name string, to [4]byte) []byte {
 	const header = 12
 	end := header
 	var labels []string

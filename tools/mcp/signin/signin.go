@@ -59,15 +59,15 @@ const (
 // Config holds what a Client needs.
 type Config struct {
 	Store Store
-	// Alone calls do, and ensures that meanwhile no other process does so under the same name.
-	Alone func(ctx context.Context, name string, do func(ctx context.Context) error) error
+	// RunAlone calls do, and ensures that meanwhile no other process does so under the same name.
+	RunAlone func(ctx context.Context, name string, do func(ctx context.Context) error) error
 	// Redirect returns the address at which the browser ends after a sign-in to a server.
 	Redirect func(server string) string
 	// ClientIDURL is the address of a document that describes this program; "" if there is none. Authorization
 	// servers that support such documents use the address as the program's client id.
 	ClientIDURL string
-	// Valid is how long a sign-in may take; zero means ten minutes.
-	Valid time.Duration
+	// SignInTimeout is how long a sign-in may take; zero means ten minutes.
+	SignInTimeout time.Duration
 }
 
 // A Client signs in to servers and stores their tokens. It may be used by several goroutines at once.
@@ -81,8 +81,8 @@ type Client struct {
 
 // New makes a Client.
 func New(cfg Config) *Client {
-	if cfg.Valid <= 0 {
-		cfg.Valid = 10 * time.Minute
+	if cfg.SignInTimeout <= 0 {
+		cfg.SignInTimeout = 10 * time.Minute
 	}
 	return &Client{cfg: cfg, http: newClient(), known: map[string]knownLogin{}}
 }
@@ -99,10 +99,10 @@ var (
 
 // A BegunSignIn is a sign-in that somebody has to continue in a browser.
 type BegunSignIn struct {
-	ID    string    // identifies the sign-in in calls of IsDone
-	URL   string    // the address to open
-	Ends  string    // the address at which the browser ends, without its query
-	Until time.Time // when it expires
+	ID     string    // identifies the sign-in in calls of IsDone
+	URL    string    // the address to open
+	EndURL string    // the address at which the browser ends, without its query
+	Until  time.Time // when it expires
 }
 
 // A pendingSignIn is what is stored about a sign-in until it is finished.
@@ -116,7 +116,7 @@ type pendingSignIn struct {
 }
 
 // Begin prepares a sign-in to a server. The server must name issuer as its authorization server or, if issuer is
-// "", the one at which somebody signed in to it before; otherwise Begin returns *IssuerError. It returns ErrOpen if
+// "", the one at which somebody signed in to it before; otherwise Begin returns *IssuerError. It returns ErrNoSignInNeeded if
 // the server requires no sign-in.
 func (d *Client) Begin(ctx context.Context, s Server, issuer string) (BegunSignIn, error) {
 	found, err := d.discover(ctx, s)
@@ -138,7 +138,7 @@ func (d *Client) Begin(ctx context.Context, s Server, issuer string) (BegunSignI
 	state := rand.Text()
 	id := hash(state)
 	one := pendingSignIn{
-		Server: s.Name, Until: time.Now().Add(d.cfg.Valid), Verifier: oauth2.GenerateVerifier(), Redirect: redirect,
+		Server: s.Name, Until: time.Now().Add(d.cfg.SignInTimeout), Verifier: oauth2.GenerateVerifier(), Redirect: redirect,
 		NamesISS: found.server.AuthorizationResponseIssParameterSupported,
 		Login: login{
 			ID: id, For: s.URL, Issuer: found.server.Issuer, Resource: found.resource, TokenURL: found.server.TokenEndpoint,
@@ -154,7 +154,7 @@ func (d *Client) Begin(ctx context.Context, s Server, issuer string) (BegunSignI
 		return BegunSignIn{}, err
 	}
 	address := config.AuthCodeURL(state, oauth2.S256ChallengeOption(one.Verifier), oauth2.SetAuthURLParam("resource", found.resource))
-	return BegunSignIn{ID: id, URL: address, Ends: redirect, Until: one.Until}, nil
+	return BegunSignIn{ID: id, URL: address, EndURL: redirect, Until: one.Until}, nil
 }
 
 // An IssuerError says that a server names another authorization server than the expected one. Nothing was sent to

@@ -21,15 +21,15 @@ import (
 	"parley/tools/mcp/signin/signintest"
 )
 
-// A rig is an authorization server, and what signs in to the service behind it.
-type rig struct {
+// A signInRig is an authorization server, and the configuration for signing in to the service behind it.
+type signInRig struct {
 	*signintest.Server
 	t      *testing.T
 	cfg    signin.Config
 	server signin.Server
 }
 
-func newRig(t *testing.T) *rig {
+func newSignInRig(t *testing.T) *signInRig {
 	t.Helper()
 	s, web := signintest.New(http.NotFoundHandler())
 	t.Cleanup(web.Close)
@@ -46,10 +46,10 @@ func newRig(t *testing.T) *rig {
 			t.Error(err)
 		}
 	})
-	return &rig{Server: s, t: t, server: signin.Server{Name: "notes", URL: s.URL + "/mcp"}, cfg: signin.Config{
-		Store:    notes{book},
+	return &signInRig{Server: s, t: t, server: signin.Server{Name: "notes", URL: s.URL + "/mcp"}, cfg: signin.Config{
+		Store:    notesStore{book},
 		Redirect: func(server string) string { return "http://127.0.0.1:7275/mcp/" + server + "/callback" },
-		Alone: func(ctx context.Context, name string, do func(context.Context) error) error {
+		RunAlone: func(ctx context.Context, name string, do func(context.Context) error) error {
 			held, release, err := b.Hold(ctx, name)
 			if err != nil {
 				return err
@@ -60,10 +60,10 @@ func newRig(t *testing.T) *rig {
 	}}
 }
 
-// notes are a book as a Client wants it.
-type notes struct{ channels.Notes }
+// notesStore is a book in the form that a Client needs.
+type notesStore struct{ channels.Notes }
 
-func (n notes) Noted(ctx context.Context, subject string) (map[string]string, error) {
+func (n notesStore) Noted(ctx context.Context, subject string) (map[string]string, error) {
 	all, err := n.AllNoted(ctx, subject)
 	found := map[string]string{}
 	for _, r := range all {
@@ -72,8 +72,8 @@ func (n notes) Noted(ctx context.Context, subject string) (map[string]string, er
 	return found, err
 }
 
-// browse begins a sign-in, and gives the query with which the browser ends.
-func (r *rig) browse(d *signin.Client) (signin.BegunSignIn, url.Values) {
+// browse begins a sign-in, and returns the query with which the browser ends.
+func (r *signInRig) browse(d *signin.Client) (signin.BegunSignIn, url.Values) {
 	r.t.Helper()
 	begun, err := d.Begin(r.t.Context(), r.server, "")
 	if err != nil {
@@ -83,14 +83,14 @@ func (r *rig) browse(d *signin.Client) (signin.BegunSignIn, url.Values) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if !strings.HasPrefix(ends.String(), begun.Ends+"?") {
-		r.t.Errorf("the browser ends at %s, want %s", ends, begun.Ends)
+	if !strings.HasPrefix(ends.String(), begun.EndURL+"?") {
+		r.t.Errorf("the browser ends at %s, want %s", ends, begun.EndURL)
 	}
 	return begun, ends.Query()
 }
 
-// signedIn is a Client with which somebody has signed in.
-func (r *rig) signedIn() *signin.Client {
+// newSignedInClient returns a Client with which somebody has signed in.
+func (r *signInRig) newSignedInClient() *signin.Client {
 	r.t.Helper()
 	d := signin.New(r.cfg)
 	_, answer := r.browse(d)
@@ -100,8 +100,8 @@ func (r *rig) signedIn() *signin.Client {
 	return d
 }
 
-// good tells whether the service takes a token.
-func (r *rig) good(token string) bool {
+// isAccepted reports whether the service accepts a token.
+func (r *signInRig) isAccepted(token string) bool {
 	r.t.Helper()
 	q, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.server.URL, nil)
 	if err != nil {
@@ -113,14 +113,14 @@ func (r *rig) good(token string) bool {
 		r.t.Fatal(err)
 	}
 	_ = answer.Body.Close()
-	return answer.StatusCode == http.StatusNotFound // the service behind has nothing
+	return answer.StatusCode == http.StatusNotFound // the service itself has no pages
 }
 
-// A service that names another authorization server than before gets nobody to sign in there
-// until somebody agrees to that one.
+// If a service names another authorization server than before, nobody is sent there to sign in until somebody accepts
+// it.
 func TestAnotherAuthorizationServerIsAgreedTo(t *testing.T) {
-	r := newRig(t)
-	d := r.signedIn()
+	r := newSignInRig(t)
+	d := r.newSignedInClient()
 	other, web := signintest.New(http.NotFoundHandler())
 	t.Cleanup(web.Close)
 	r.Name(other)
@@ -131,7 +131,7 @@ func TestAnotherAuthorizationServerIsAgreedTo(t *testing.T) {
 			t.Errorf("with the issuer %q it gives %v", issuer, err)
 		}
 	}
-	r.Revoke() // a login that is over is still one at that place
+	r.Revoke() // a revoked login still belongs to that authorization server
 	if token, err := d.Renew(t.Context(), r.server, d.Tokens("notes")[0]); token != "" || err != nil {
 		t.Fatalf("after it was revoked: %q, %v", token, err)
 	}
@@ -141,7 +141,7 @@ func TestAnotherAuthorizationServerIsAgreedTo(t *testing.T) {
 	if n := other.Registered(); n != 0 {
 		t.Errorf("the other authorization server has %d clients", n)
 	}
-	for _, issuer := range []string{other.URL, ""} { // once agreed to it is the one
+	for _, issuer := range []string{other.URL, ""} { // after it was accepted once, it is the expected one
 		begun, err := d.Begin(t.Context(), r.server, issuer)
 		if err != nil || !strings.HasPrefix(begun.URL, other.URL) {
 			t.Fatalf("agreed to, it gives %s, %v", begun.URL, err)
@@ -154,16 +154,16 @@ func TestAnotherAuthorizationServerIsAgreedTo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r.server.URL = other.URL + "/mcp" // a service at another address is another one
+	r.server.URL = other.URL + "/mcp" // a service at another address is a different one
 	r.Name(r.Server)
 	if _, err := d.Begin(t.Context(), r.server, ""); errors.As(err, &refused) {
 		t.Errorf("another service is held to the first one's: %v", err)
 	}
 }
 
-// Somebody signs in at one process; another finishes it, and a third has the token.
+// Somebody begins to sign in at one process; another finishes the sign-in, and a third has the token.
 func TestSigningIn(t *testing.T) {
-	r := newRig(t)
+	r := newSignInRig(t)
 	first, second, third := signin.New(r.cfg), signin.New(r.cfg), signin.New(r.cfg)
 	if token, err := third.Token(t.Context(), r.server); token != "" || err != nil {
 		t.Fatalf("before anybody has signed in there is a token, or %v", err)
@@ -179,7 +179,7 @@ func TestSigningIn(t *testing.T) {
 		t.Errorf("it is not done: %v", err)
 	}
 	token, err := first.Token(t.Context(), r.server)
-	if err != nil || !r.good(token) {
+	if err != nil || !r.isAccepted(token) {
 		t.Errorf("the token is not good, %v", err)
 	}
 	if err := first.Finish(t.Context(), "notes", answer); !errors.Is(err, signin.ErrState) {
@@ -192,9 +192,9 @@ func TestSigningIn(t *testing.T) {
 	}
 }
 
-// Of all who come with the same state at once, one is let in.
-func TestAStateIsGoodOnce(t *testing.T) {
-	r := newRig(t)
+// If several requests come with the same state at once, one of them succeeds.
+func TestAStateCanBeUsedOnce(t *testing.T) {
+	r := newSignInRig(t)
 	_, answer := r.browse(signin.New(r.cfg))
 	var wg sync.WaitGroup
 	var in, refused atomic.Int32
@@ -218,22 +218,22 @@ func TestAStateIsGoodOnce(t *testing.T) {
 
 func TestSignInsThatAreRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
-		change func(*rig, url.Values)
+		change func(*signInRig, url.Values)
 		server string
 		want   error
 	}{
-		"an unknown state":               {func(_ *rig, v url.Values) { v.Set("state", "x") }, "notes", signin.ErrState},
-		"no state":                       {func(_ *rig, v url.Values) { v.Del("state") }, "notes", signin.ErrState},
+		"an unknown state":               {func(_ *signInRig, v url.Values) { v.Set("state", "x") }, "notes", signin.ErrState},
+		"no state":                       {func(_ *signInRig, v url.Values) { v.Del("state") }, "notes", signin.ErrState},
 		"another server's state":         {nil, "other", signin.ErrState},
-		"another authorization server":   {func(_ *rig, v url.Values) { v.Set("iss", "https://evil.example.com") }, "notes", signin.ErrRefused},
-		"nobody says who":                {func(_ *rig, v url.Values) { v.Del("iss") }, "notes", signin.ErrRefused},
-		"who was asked has refused":      {func(_ *rig, v url.Values) { v.Set("error", "access_denied") }, "notes", signin.ErrRefused},
-		"no code":                        {func(_ *rig, v url.Values) { v.Del("code") }, "notes", signin.ErrRefused},
-		"a code that nobody has given":   {func(_ *rig, v url.Values) { v.Set("code", "x") }, "notes", signin.ErrRefused},
-		"the authorization server fails": {func(r *rig, _ url.Values) { r.Break(true) }, "notes", nil},
+		"another authorization server":   {func(_ *signInRig, v url.Values) { v.Set("iss", "https://evil.example.com") }, "notes", signin.ErrRefused},
+		"nobody says who":                {func(_ *signInRig, v url.Values) { v.Del("iss") }, "notes", signin.ErrRefused},
+		"who was asked has refused":      {func(_ *signInRig, v url.Values) { v.Set("error", "access_denied") }, "notes", signin.ErrRefused},
+		"no code":                        {func(_ *signInRig, v url.Values) { v.Del("code") }, "notes", signin.ErrRefused},
+		"a code that nobody has given":   {func(_ *signInRig, v url.Values) { v.Set("code", "x") }, "notes", signin.ErrRefused},
+		"the authorization server fails": {func(r *signInRig, _ url.Values) { r.Break(true) }, "notes", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
+			r := newSignInRig(t)
 			d := signin.New(r.cfg)
 			_, answer := r.browse(d)
 			code := answer.Get("code")
@@ -255,8 +255,8 @@ func TestSignInsThatAreRefused(t *testing.T) {
 }
 
 func TestASignInThatTakesTooLong(t *testing.T) {
-	r := newRig(t)
-	r.cfg.Valid = time.Nanosecond
+	r := newSignInRig(t)
+	r.cfg.SignInTimeout = time.Nanosecond
 	d := signin.New(r.cfg)
 	_, answer := r.browse(d)
 	if err := d.Finish(t.Context(), "notes", answer); !errors.Is(err, signin.ErrState) {
@@ -264,10 +264,10 @@ func TestASignInThatTakesTooLong(t *testing.T) {
 	}
 }
 
-// However many processes find that a token is over, one of them renews it, once.
+// However many processes find that a token has expired, one of them renews it, once.
 func TestATokenIsRenewedOnce(t *testing.T) {
-	r := newRig(t)
-	old, err := r.signedIn().Token(t.Context(), r.server)
+	r := newSignInRig(t)
+	old, err := r.newSignedInClient().Token(t.Context(), r.server)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestATokenIsRenewedOnce(t *testing.T) {
 	for i := range 12 {
 		wg.Go(func() {
 			token, err := clients[i%3].Renew(t.Context(), r.server, old)
-			if err != nil || token == old || !r.good(token) {
+			if err != nil || token == old || !r.isAccepted(token) {
 				t.Errorf("the token is not good, %v", err)
 			}
 		})
@@ -288,18 +288,18 @@ func TestATokenIsRenewedOnce(t *testing.T) {
 	}
 }
 
-// A token that ends is renewed without that the service has to refuse it.
+// A token that expires is renewed before the service refuses it.
 func TestATokenThatEnds(t *testing.T) {
-	r := newRig(t)
+	r := newSignInRig(t)
 	r.Expire(time.Second)
-	d := r.signedIn()
+	d := r.newSignedInClient()
 	r.Expire(time.Hour)
 	for until := time.Now().Add(time.Minute); ; <-time.After(20 * time.Millisecond) {
 		token, err := d.Token(t.Context(), r.server)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.good(token) {
+		if r.isAccepted(token) {
 			break
 		}
 		if time.Now().After(until) {
@@ -311,11 +311,11 @@ func TestATokenThatEnds(t *testing.T) {
 	}
 }
 
-// What cannot be renewed because the authorization server fails is kept; what it refuses
-// is over, and somebody has to sign in again.
+// If renewing fails because the authorization server is down, the login is kept. If it refuses, the login is over, and
+// somebody has to sign in again.
 func TestATokenThatCannotBeRenewed(t *testing.T) {
-	r := newRig(t)
-	d := r.signedIn()
+	r := newSignInRig(t)
+	d := r.newSignedInClient()
 	old, err := d.Token(t.Context(), r.server)
 	if err != nil {
 		t.Fatal(err)
@@ -332,7 +332,7 @@ func TestATokenThatCannotBeRenewed(t *testing.T) {
 		}
 	}
 	r.Break(false)
-	if token, err := d.Renew(t.Context(), r.server, old); err != nil || !r.good(token) {
+	if token, err := d.Renew(t.Context(), r.server, old); err != nil || !r.isAccepted(token) {
 		t.Errorf("afterwards the token is not good, %v", err)
 	}
 	now, err := d.Token(t.Context(), r.server)
@@ -350,9 +350,9 @@ func TestATokenThatCannotBeRenewed(t *testing.T) {
 	}
 }
 
-// A server elsewhere has nothing of this machine asked.
+// A remote server can't make Parley send requests to this machine.
 func TestAServerThatNamesThisMachine(t *testing.T) {
-	r := newRig(t)
+	r := newSignInRig(t)
 	d := signin.New(r.cfg)
 	evil := signin.Server{Name: "evil", URL: "https://mcp.example.com/mcp"}
 	said := `Bearer resource_metadata="` + r.URL + `/.well-known/oauth-protected-resource/mcp"`

@@ -77,7 +77,7 @@ func (l login) tokenFor(s Server) string {
 // request.
 type knownLogin struct {
 	login
-	at      time.Time // when it was read from the store
+	readAt  time.Time // when it was read from the store
 	earlier []string  // the tokens that the login had before, the newest first
 }
 
@@ -147,7 +147,7 @@ func (d *Client) Token(ctx context.Context, s Server) (string, error) {
 	switch {
 	case read && !k.needsRenewal(s, ""):
 		return k.Access, nil
-	case read && k.Access == "" && time.Since(k.at) < maxUnsignedAge:
+	case read && k.Access == "" && time.Since(k.readAt) < maxUnsignedAge:
 		return "", nil
 	}
 	token, err := d.Renew(ctx, s, "")
@@ -170,7 +170,7 @@ func (d *Client) Renew(ctx context.Context, s Server, refused string) (string, e
 	case l.For != s.URL || l.Refresh == "":
 		return "", nil
 	}
-	err = d.cfg.Alone(ctx, "mcp/"+s.Name, func(ctx context.Context) error {
+	err = d.cfg.RunAlone(ctx, "mcp/"+s.Name, func(ctx context.Context) error {
 		if l, err = d.load(ctx, s.Name); err != nil || !l.needsRenewal(s, refused) || l.Refresh == "" {
 			return err
 		}
@@ -197,7 +197,7 @@ func (d *Client) refresh(ctx context.Context, s Server, l login) (login, error) 
 		l = l.withToken(token)
 		return l, d.saveLogin(context.WithoutCancel(ctx), s.Name, l)
 	}
-	if !isLoginOver(err) {
+	if !isLoginExpired(err) {
 		return l, withoutSecrets(err)
 	}
 	l.Access, l.Refresh, l.Expiry = "", "", time.Time{}

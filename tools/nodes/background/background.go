@@ -35,7 +35,7 @@ func New(c Config) tools.Tool {
 	return tools.New(tools.Spec{
 		Name: nodes.JobTool, Effect: tools.Once, Permission: tools.Shell,
 		Touches: tools.Touches(func(a nodes.JobArgs) tools.Touch {
-			return tools.Touch{Subject: tools.ShellLine(a.Command), Reads: tools.AnyFiles{}, Writes: tools.AnyFiles{}, Outward: tools.Runs{Would: "run what reaches the network"}}
+			return tools.Touch{Subject: tools.ShellLine(a.Command), Reads: tools.AnyFiles{}, Writes: tools.AnyFiles{}, Outward: tools.RunsProgram{Effect: "run what reaches the network"}}
 		}),
 	}, func(ctx context.Context, call tools.Call, args nodes.JobArgs) (any, error) {
 		return c.run(ctx, call, args)
@@ -61,7 +61,7 @@ func (c Config) run(ctx context.Context, call tools.Call, args nodes.JobArgs) (a
 	out := jobs.NewOutput(file)
 	defer out.Close()
 	command := place.Command("sh", "-c", `exec "$0" "$@" 2>&1`, "sh", "-c", args.Command) // both streams as one, in order
-	command.Writes, command.WritesAll, command.Output = jobs.Folder(args.ID), args.WritesAll, out.Write
+	command.WritableDir, command.WritesAll, command.Output = jobs.Folder(args.ID), args.WritesAll, out.Write
 	over := make(chan struct{})
 	var beside sync.WaitGroup
 	beside.Go(func() { report(call.Progress, out, over) })

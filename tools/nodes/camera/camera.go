@@ -55,7 +55,7 @@ func New(c Config) tools.Tool {
 	}
 	return tools.New(tools.Spec{
 		Name: Tool, Effect: tools.Once, Timeout: 30 * time.Second, MaxTimeout: -1,
-		Touches:     tools.TouchesAlways(tools.Touch{Reads: tools.NoFiles{}, Writes: tools.AnyFiles{}, Outward: tools.Inside{}}),
+		Touches:     tools.TouchesAlways(tools.Touch{Reads: tools.NoFiles{}, Writes: tools.AnyFiles{}, Outward: tools.NothingOutward{}}),
 		Description: about,
 	}, func(ctx context.Context, call tools.Call, _ struct{}) (any, error) { return c.take(ctx, call) })
 }

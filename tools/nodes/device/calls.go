@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	maxRunning = 8
-	maxQueued  = 256
-	maxWaiting = 16 << 20 // bytes of the arguments of all calls that wait
-	maxID      = 200      // bytes of a call's id; longer ones are ignored
-	maxReport  = nodes.MaxReport
-	maxMessage = 4000 // bytes of an error
+	maxRunning      = 8
+	maxQueued       = 256
+	maxWaiting      = 16 << 20 // bytes of the arguments of all calls that wait
+	maxID           = 200      // bytes of a call's id; longer ones are ignored
+	maxReport       = nodes.MaxReport
+	maxErrorMessage = 4000 // bytes of an error
 	// maxContent is how long a result may be, in bytes: the outcome has other fields, too.
 	maxContent = nodes.MaxResult - 8<<10
 )
 
-// errCancelled is the cause of the end of a call's context if the server has canceled the call. Tools see it as the end
-// of their context.
+// errCancelled is the cause of the end of a call's context if the server has canceled the call. Tools only see that
+// their context has ended.
 var errCancelled = fmt.Errorf("the call was cancelled: %w", context.Canceled)
 
 // A pending is a call that waits or runs.
@@ -37,7 +37,7 @@ type pending struct {
 	report string                  // the last one of a job
 }
 
-// A runner runs calls. Those that are running or waiting are in pending, all others in the journal, if anywhere.
+// A runner runs calls. Running and waiting calls are in pending; the journal has the others that it remembers.
 type runner struct {
 	node    Node
 	journal *journal
@@ -55,7 +55,7 @@ func newRunner(n Node, j *journal) *runner {
 	return &runner{node: n, journal: j, outbox: newOutbox(j, n.Log), pending: map[string]*pending{}, ended: make(chan struct{}, 1)}
 }
 
-// handle does what a frame asks for. Calls run until ctx ends, which is not the link's.
+// handle does what a frame asks for. Calls run until ctx ends, which outlives the link.
 func (r *runner) handle(ctx context.Context, f wire.Frame) {
 	if f.ID == "" || len(f.ID) > maxID {
 		return
@@ -73,26 +73,26 @@ func (r *runner) handle(ctx context.Context, f wire.Frame) {
 	}
 }
 
-// call runs a call, or says how it has ended if it was here before.
+// call runs a call, or sends its outcome again if it ran before.
 func (r *runner) call(ctx context.Context, f wire.Frame) {
 	isPending := r.isPending(f.ID)
-	stage, pure := r.journal.look(f.ID) // in this order: what is neither pending nor ended was cut off
-	if isPending && (stage == unknown || stage == started) {
+	stage, pure := r.journal.stageOf(f.ID) // in this order: a call that is neither pending nor ended was cut off
+	if isPending && (stage == stageUnknown || stage == stageStarted) {
 		return // its result will come
 	}
 	switch stage {
-	case ended:
+	case stageEnded:
 		r.outbox.result(f.ID)
 		return
-	case started:
+	case stageStarted:
 		if !pure || !r.isPure(f) {
 			r.finish(f.ID, nodes.Outcome{Status: nodes.Unknown, Error: tools.Errorf(tools.OutcomeUnknown, textCutOff, f.Tool)})
 			return
 		}
-	case acknowledged:
-		r.outbox.pass(f.ID, nodes.Outcome{Status: nodes.Unknown, Error: tools.Errorf(tools.OutcomeUnknown, textLost, f.Tool)})
+	case stageAcknowledged:
+		r.outbox.sendUnrecorded(f.ID, nodes.Outcome{Status: nodes.Unknown, Error: tools.Errorf(tools.OutcomeUnknown, textLost, f.Tool)})
 		return
-	case unknown:
+	case stageUnknown:
 	}
 	start := r.enqueue
 	if r.isJob(f) {
@@ -113,7 +113,7 @@ func (r *runner) isPure(f wire.Frame) bool {
 	return ok && tools.EffectOf(tool, callOf(f)) == tools.Pure
 }
 
-// callOf returns the call that a frame asks for.
+// callOf returns the call in a frame.
 func callOf(f wire.Frame) tools.Call {
 	return tools.Call{ID: f.ID, Key: f.ID, Name: f.Tool, Args: f.Args, Attempt: 1, Approved: f.Approved}
 }
@@ -149,7 +149,7 @@ func (r *runner) enqueue(ctx context.Context, f wire.Frame) bool {
 func (r *runner) work(ctx context.Context) {
 	defer r.noteEnd()
 	for {
-		f, running, done := r.take(ctx)
+		f, running, done := r.takeNext(ctx)
 		if done == nil {
 			return
 		}
@@ -158,7 +158,7 @@ func (r *runner) work(ctx context.Context) {
 	}
 }
 
-// noteEnd tells whoever waits that a worker, or a job, has ended.
+// noteEnd tells wait that a worker, or a job, has ended.
 func (r *runner) noteEnd() {
 	select {
 	case r.ended <- struct{}{}:
@@ -166,9 +166,9 @@ func (r *runner) noteEnd() {
 	}
 }
 
-// take takes the next waiting call out, with a context that ends when the call is to end. done is nil if there is none:
-// then this worker has ended. Else it must be called after the call.
-func (r *runner) take(ctx context.Context) (f wire.Frame, running context.Context, done func()) {
+// takeNext takes the next waiting call, with a context that ends when the call has to end. The caller calls done after
+// the call. If no call waits, done is nil, and this worker has ended.
+func (r *runner) takeNext(ctx context.Context) (f wire.Frame, running context.Context, done func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.waiting) == 0 || ctx.Err() != nil {
@@ -187,22 +187,22 @@ func (r *runner) take(ctx context.Context) (f wire.Frame, running context.Contex
 	}
 }
 
-// cancel ends a call. One that was never begun here is recorded as such, so that it is not run if it comes late.
+// cancel ends a call. A call that never began here is recorded as canceled, so that it is not run if it arrives late.
 func (r *runner) cancel(id string) {
 	isRunning := r.cancelPending(id)
-	switch stage, pure := r.journal.look(id); {
-	case isRunning && stage != ended: // its result will come
-	case stage == unknown, stage == started && pure:
+	switch stage, pure := r.journal.stageOf(id); {
+	case isRunning && stage != stageEnded: // its result will come
+	case stage == stageUnknown, stage == stageStarted && pure:
 		r.finish(id, notRun(tools.Cancelled, textNotBegun))
-	case stage == started:
+	case stage == stageStarted:
 		r.finish(id, nodes.Outcome{Status: nodes.Unknown, Error: tools.Errorf(tools.OutcomeUnknown, textCutOff, "the call")})
-	case stage == ended:
+	case stage == stageEnded:
 		r.outbox.result(id)
 	}
 }
 
-// cancelPending ends a call that runs, and takes one that waits out of the queue. It returns true if the outcome comes by
-// itself.
+// cancelPending ends a running call, or takes a waiting call out of the queue. It returns true if the call will report
+// its outcome itself.
 func (r *runner) cancelPending(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -219,28 +219,28 @@ func (r *runner) cancelPending(id string) bool {
 	return false
 }
 
-// finish records an outcome, and has it sent.
+// finish records an outcome, and sends it.
 func (r *runner) finish(id string, out nodes.Outcome) {
 	if err := r.journal.end(id, out); err != nil {
-		// It is sent all the same. If this process dies before the server has it, the outcome counts as unknown.
+		// The outcome is sent anyway. If this process dies before the server has it, it counts as unknown.
 		r.node.Log.Error("an outcome cannot be recorded", slog.String("call", id), slog.Any("error", err))
 	}
 	r.node.Point("device:ended")
 	r.outbox.result(id)
 }
 
-// run runs a call, and records its outcome. If the node is stopped before the call has begun, or while a pure one runs,
-// nothing is recorded: it runs when it comes again.
+// run runs a call, and records its outcome. If the node is stopped before the call has begun, or during a pure call,
+// nothing is recorded, and the call runs when it comes again.
 func (r *runner) run(ctx context.Context, f wire.Frame) {
 	began := time.Now()
 	out := r.attempt(ctx, f)
 	out.Milliseconds = time.Since(began).Milliseconds()
 	if isStopped(ctx) && (out.Status == nodes.NotRun || out.Status != nodes.Done && r.isPure(f)) {
-		r.outbox.quiet(f.ID)
+		r.outbox.dropReport(f.ID)
 		return
 	}
 	if out.Error != nil {
-		out.Error = tools.Errorf(out.Error.Code, "%s", tools.Clip(out.Error.Message, maxMessage))
+		out.Error = tools.Errorf(out.Error.Code, "%s", tools.Clip(out.Error.Message, maxErrorMessage))
 	}
 	r.finish(f.ID, out)
 	r.node.Log.Info("a call has ended", slog.String("call", f.ID), slog.String("tool", f.Tool), slog.String("status", string(out.Status)), slog.Duration("took", time.Since(began)))
@@ -251,7 +251,7 @@ func isStopped(ctx context.Context) bool {
 	return ctx.Err() != nil && !errors.Is(context.Cause(ctx), errCancelled)
 }
 
-// attempt decides about a call and runs it. The journal says that the call is begun before it is.
+// attempt decides about a call and runs it. Before the call begins, that is recorded in the journal.
 func (r *runner) attempt(ctx context.Context, f wire.Frame) nodes.Outcome {
 	call := callOf(f)
 	tool, args, note, wrong := r.toolFor(call)
@@ -302,16 +302,16 @@ func (r *runner) decide(ctx context.Context, call tools.Call) *tools.Error {
 			return tools.Errorf(tools.PermissionDenied, textNoOneToAsk, v.Reason)
 		}
 	}
-	if r.node.Asks == nil || call.Approved { // an older server never says so
+	if r.node.NeedsApproval == nil || call.Approved { // an older server never says that a person has approved
 		return nil
 	}
-	if v := r.node.Asks(ctx, call); v.Decision == tools.Ask || v.Decision == tools.Deny {
+	if v := r.node.NeedsApproval(ctx, call); v.Decision == tools.Ask || v.Decision == tools.Deny {
 		return tools.Errorf(tools.PermissionDenied, textNotApproved, v.Reason)
 	}
 	return nil
 }
 
-// perform runs a tool, and turns a panic into an error: the other calls go on.
+// perform runs a tool, and turns a panic into an error, so that other calls continue.
 func (r *runner) perform(ctx context.Context, tool tools.Tool, call tools.Call) (result tools.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -322,7 +322,7 @@ func (r *runner) perform(ctx context.Context, tool tools.Tool, call tools.Call) 
 	return tool.Run(ctx, call) //nolint:wrapcheck // it is for the model
 }
 
-// failure returns the error for the model about a call that was begun.
+// failure returns the error for the model about a call that had begun.
 func failure(ctx context.Context, err error, tool string, limit time.Duration, pure bool) *tools.Error {
 	if known, ok := errors.AsType[*tools.Error](err); ok {
 		return known
@@ -340,7 +340,7 @@ func failure(ctx context.Context, err error, tool string, limit time.Duration, p
 	return tools.Errorf(tools.ExecutionFailed, "%v", err)
 }
 
-// wait waits until all workers have ended, which they do soon after the context of their calls; false if they don't in
+// wait waits until all workers have ended, which they do soon after the contexts of their calls; false if they don't in
 // time.
 func (r *runner) wait(most time.Duration) bool {
 	late := time.NewTimer(most)

@@ -30,7 +30,7 @@ import (
 	"parley/tools/testrace"
 )
 
-// The test binary is three programs: the tests, what the sandbox runs this program for, and a node that a test kills.
+// The test binary is three programs: the tests, the program that the sandbox starts, and a node that a test kills.
 func TestMain(m *testing.M) {
 	if code, asked := sandbox.Main(os.Args); asked {
 		os.Exit(code)
@@ -42,13 +42,13 @@ func TestMain(m *testing.M) {
 	os.Exit(testrace.Run(m.Run))
 }
 
-// soon is the timing of tests: nothing depends on it but how long they take.
-func soon() device.Timing {
-	return device.Timing{Least: time.Millisecond, Most: 20 * time.Millisecond, Refused: 20 * time.Millisecond, Stop: 10 * time.Second, Progress: time.Millisecond}
+// shortTiming returns the timing of tests. Only their duration depends on it.
+func shortTiming() device.Timing {
+	return device.Timing{MinDelay: time.Millisecond, MaxDelay: 20 * time.Millisecond, AfterRefusal: 20 * time.Millisecond, StopGrace: 10 * time.Second, Progress: time.Millisecond}
 }
 
-// A fleet is the server's end: each link that a node opens is in links.
-type fleet struct {
+// A fakeServer is the server's end: links receives each link that a node opens.
+type fakeServer struct {
 	t       *testing.T
 	node    ed25519.PrivateKey
 	server  ed25519.PrivateKey
@@ -58,21 +58,21 @@ type fleet struct {
 	refuse  atomic.Pointer[wire.Refusal]
 }
 
-func seed(b byte) ed25519.PrivateKey {
+func keyFromSeed(b byte) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed([]byte(strings.Repeat(string(b), ed25519.SeedSize)))
 }
 
-func public(k ed25519.PrivateKey) []byte { return k.Public().(ed25519.PublicKey) }
+func publicKey(k ed25519.PrivateKey) []byte { return k.Public().(ed25519.PublicKey) }
 
-func newFleet(t *testing.T) *fleet {
+func newFakeServer(t *testing.T) *fakeServer {
 	t.Helper()
-	f := &fleet{t: t, node: seed('n'), server: seed('s'), links: make(chan *wire.Conn, 100), offers: make(chan nodes.Offer, 100)}
+	f := &fakeServer{t: t, node: keyFromSeed('n'), server: keyFromSeed('s'), links: make(chan *wire.Conn, 100), offers: make(chan nodes.Offer, 100)}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g, err := wire.Server{Key: f.server, Lookup: func(context.Context, string) ([]byte, error) {
 			if refusal := f.refuse.Load(); refusal != nil {
 				return nil, refusal
 			}
-			return public(f.node), nil
+			return publicKey(f.node), nil
 		}}.Accept(w, r)
 		if err != nil {
 			return
@@ -87,7 +87,7 @@ func newFleet(t *testing.T) *fleet {
 	return f
 }
 
-func (f *fleet) link() *wire.Conn {
+func (f *fakeServer) link() *wire.Conn {
 	f.t.Helper()
 	select {
 	case c := <-f.links:
@@ -99,8 +99,8 @@ func (f *fleet) link() *wire.Conn {
 	}
 }
 
-// run runs a node beside the test, until stop, which returns how it has ended.
-func (f *fleet) run(dir string, change func(*device.Node), all ...tools.Tool) (stop func() error) {
+// run runs a node until stop is called, which returns how Run has ended.
+func (f *fakeServer) run(dir string, change func(*device.Node), all ...tools.Tool) (stop func() error) {
 	f.t.Helper()
 	n := newNode(f.address, dir, all...)
 	if change != nil {
@@ -121,26 +121,26 @@ func newNode(address, dir string, all ...tools.Tool) device.Node {
 	set := tools.NewSet(all...)
 	return device.Node{
 		Link: wire.Node{
-			Server: address, ServerKey: public(seed('s')), Name: "pi", Key: seed('n'),
+			Server: address, ServerKey: publicKey(keyFromSeed('s')), Name: "pi", Key: keyFromSeed('n'),
 			Offer: device.OfferOf(set, []string{"files"}, "1.0", "linux/test"),
 		},
-		Tools: set, Journal: filepath.Join(dir, "journal"), Log: slog.New(slog.DiscardHandler), Timing: soon(),
+		Tools: set, Journal: filepath.Join(dir, "journal"), Log: slog.New(slog.DiscardHandler), Timing: shortTiming(),
 	}
 }
 
-func send(t *testing.T, c *wire.Conn, f wire.Frame) {
+func sendFrame(t *testing.T, c *wire.Conn, f wire.Frame) {
 	t.Helper()
 	if err := c.Write(f); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func call(id, tool, args string) wire.Frame {
+func callFrame(id, tool, args string) wire.Frame {
 	return wire.Frame{Type: wire.Call, ID: id, Tool: tool, Args: json.RawMessage(args)}
 }
 
-// next returns the next frame of that type; it skips reports.
-func next(t *testing.T, c *wire.Conn, kind string) wire.Frame {
+// nextFrame returns the next frame of that type; it skips reports.
+func nextFrame(t *testing.T, c *wire.Conn, kind string) wire.Frame {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -158,10 +158,10 @@ func next(t *testing.T, c *wire.Conn, kind string) wire.Frame {
 	}
 }
 
-// result waits for the result of a call, and returns its outcome.
-func result(t *testing.T, c *wire.Conn, id string) nodes.Outcome {
+// waitResult waits for the result of a call, and returns its outcome.
+func waitResult(t *testing.T, c *wire.Conn, id string) nodes.Outcome {
 	t.Helper()
-	f := next(t, c, wire.Result)
+	f := nextFrame(t, c, wire.Result)
 	if f.ID != id || f.Outcome == nil {
 		t.Fatalf("got %+v, want the result of %s", f, id)
 	}
@@ -203,9 +203,9 @@ func (g *gate) run(ctx context.Context, call tools.Call) (any, error) {
 	}
 }
 
-func TestOfferTellsOfTools(t *testing.T) {
+func TestOfferDescribesTools(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
+	f := newFakeServer(t)
 	f.run(t.TempDir(), nil, tool("look", tools.Pure, newGate().run), tools.New(tools.Spec{Name: "work", Effect: tools.Once, Timeout: time.Second, MaxTimeout: 5 * time.Minute},
 		func(context.Context, tools.Call, noArgs) (any, error) { return nil, nil }))
 	f.link()
@@ -220,27 +220,27 @@ func TestOfferTellsOfTools(t *testing.T) {
 
 func TestDuplicatesRunOnce(t *testing.T) {
 	t.Parallel()
-	f, g := newFleet(t), newGate()
+	f, g := newFakeServer(t), newGate()
 	f.run(t.TempDir(), nil, tool("work", tools.Once, g.run), tool("other", tools.Once, func(context.Context, tools.Call) (any, error) { return nil, nil }))
 	c := f.link()
 	for range 3 {
-		send(t, c, call("1", "work", `{}`))
+		sendFrame(t, c, callFrame("1", "work", `{}`))
 	}
 	<-g.entered
-	send(t, c, call("2", "other", `{}`))
-	result(t, c, "2") // so the node has read the duplicates
+	sendFrame(t, c, callFrame("2", "other", `{}`))
+	waitResult(t, c, "2") // so the node has read the duplicates
 	close(g.open)
-	out := result(t, c, "1")
+	out := waitResult(t, c, "1")
 	if out.Status != nodes.Done || string(out.Content) != `"1"` {
 		t.Fatalf("the outcome is %+v", out)
 	}
-	send(t, c, call("1", "work", `{}`)) // before it is acknowledged
-	if again := result(t, c, "1"); string(again.Content) != `"1"` || again.Milliseconds != out.Milliseconds {
+	sendFrame(t, c, callFrame("1", "work", `{}`)) // before it is acknowledged
+	if again := waitResult(t, c, "1"); string(again.Content) != `"1"` || again.Milliseconds != out.Milliseconds {
 		t.Errorf("the second outcome is %+v, the first was %+v", again, out)
 	}
-	send(t, c, wire.Frame{Type: wire.Ack, ID: "1"})
-	send(t, c, call("1", "work", `{}`)) // after that
-	wantError(t, result(t, c, "1"), nodes.Unknown, tools.OutcomeUnknown)
+	sendFrame(t, c, wire.Frame{Type: wire.Ack, ID: "1"})
+	sendFrame(t, c, callFrame("1", "work", `{}`)) // after that
+	wantError(t, waitResult(t, c, "1"), nodes.Unknown, tools.OutcomeUnknown)
 	if n := g.runs.Load(); n != 1 {
 		t.Errorf("the call ran %d times", n)
 	}
@@ -248,30 +248,30 @@ func TestDuplicatesRunOnce(t *testing.T) {
 
 func TestCallGoesOnWithoutTheLink(t *testing.T) {
 	t.Parallel()
-	f, g, dir := newFleet(t), newGate(), t.TempDir()
+	f, g, dir := newFakeServer(t), newGate(), t.TempDir()
 	stop := f.run(dir, nil, tool("work", tools.Once, g.run))
 	c := f.link()
-	send(t, c, call("1", "work", `{}`))
+	sendFrame(t, c, callFrame("1", "work", `{}`))
 	<-g.entered
 	c.Close()
 	c = f.link()
-	send(t, c, call("1", "work", `{}`)) // the server sends all open calls again
+	sendFrame(t, c, callFrame("1", "work", `{}`)) // the server sends all open calls again
 	close(g.open)
-	result(t, c, "1")
-	c.Close() // it was not acknowledged
+	waitResult(t, c, "1")
+	c.Close() // the outcome was not acknowledged
 	c = f.link()
-	result(t, c, "1")
+	waitResult(t, c, "1")
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
 	f.run(dir, nil, tool("work", tools.Once, g.run))
 	c = f.link()
-	result(t, c, "1") // not even by a node that has begun anew
-	send(t, c, wire.Frame{Type: wire.Ack, ID: "1"})
-	send(t, c, call("2", "work", `{}`))
-	result(t, c, "2") // the acknowledgement comes before it, so it is in the journal
+	waitResult(t, c, "1") // not even by a node that has restarted
+	sendFrame(t, c, wire.Frame{Type: wire.Ack, ID: "1"})
+	sendFrame(t, c, callFrame("2", "work", `{}`))
+	waitResult(t, c, "2") // the acknowledgement was sent before it, so it is in the journal
 	c.Close()
-	if got := next(t, f.link(), wire.Result); got.ID != "2" {
+	if got := nextFrame(t, f.link(), wire.Result); got.ID != "2" {
 		t.Errorf("the node sent %+v again", got)
 	}
 	if n := g.runs.Load(); n != 2 {
@@ -281,7 +281,7 @@ func TestCallGoesOnWithoutTheLink(t *testing.T) {
 
 func TestAtMostEightRunAtOnce(t *testing.T) {
 	t.Parallel()
-	f, g := newFleet(t), newGate()
+	f, g := newFakeServer(t), newGate()
 	var mu sync.Mutex
 	var order []string
 	f.run(t.TempDir(), nil, tool("work", tools.Once, func(ctx context.Context, call tools.Call) (any, error) {
@@ -292,19 +292,19 @@ func TestAtMostEightRunAtOnce(t *testing.T) {
 	}))
 	c := f.link()
 	for i := range 12 {
-		send(t, c, call(fmt.Sprint(i), "work", `{}`))
+		sendFrame(t, c, callFrame(fmt.Sprint(i), "work", `{}`))
 	}
 	for range 8 {
 		<-g.entered
 	}
-	send(t, c, wire.Frame{Type: wire.Cancel, ID: "9"}) // it waits
-	wantError(t, result(t, c, "9"), nodes.NotRun, tools.Cancelled)
+	sendFrame(t, c, wire.Frame{Type: wire.Cancel, ID: "9"}) // the call waits
+	wantError(t, waitResult(t, c, "9"), nodes.NotRun, tools.Cancelled)
 	if n := g.runs.Load(); n != 8 {
 		t.Errorf("%d calls run at once", n)
 	}
 	close(g.open)
 	for range 11 {
-		next(t, c, wire.Result)
+		nextFrame(t, c, wire.Result)
 	}
 	mu.Lock()
 	defer mu.Unlock()
@@ -315,7 +315,7 @@ func TestAtMostEightRunAtOnce(t *testing.T) {
 
 func TestCallsThatAreNotRun(t *testing.T) {
 	t.Parallel()
-	f, g := newFleet(t), newGate()
+	f, g := newFakeServer(t), newGate()
 	close(g.open)
 	f.run(t.TempDir(), func(n *device.Node) {
 		n.Decide = func(_ context.Context, call tools.Call) tools.Verdict {
@@ -334,24 +334,24 @@ func TestCallsThatAreNotRun(t *testing.T) {
 		code       tools.Code
 	}{{"denied", `{}`, tools.PermissionDenied}, {"asked", `{}`, tools.PermissionDenied}, {"nothing", `{}`, tools.NotFound}, {"work", `{"what":1}`, tools.InvalidArgs}} {
 		id := one.tool + one.args
-		send(t, c, call(id, one.tool, one.args))
-		wantError(t, result(t, c, id), nodes.NotRun, one.code)
+		sendFrame(t, c, callFrame(id, one.tool, one.args))
+		wantError(t, waitResult(t, c, id), nodes.NotRun, one.code)
 	}
-	send(t, c, wire.Frame{Type: wire.Call, Tool: "work", Args: json.RawMessage(`{}`)}) // without an id it is nothing
-	send(t, c, wire.Frame{Type: wire.Cancel, ID: "late"})
-	wantError(t, result(t, c, "late"), nodes.NotRun, tools.Cancelled)
-	send(t, c, call("late", "work", `{}`)) // it comes after it was canceled
-	wantError(t, result(t, c, "late"), nodes.NotRun, tools.Cancelled)
+	sendFrame(t, c, wire.Frame{Type: wire.Call, Tool: "work", Args: json.RawMessage(`{}`)}) // a frame without an id is ignored
+	sendFrame(t, c, wire.Frame{Type: wire.Cancel, ID: "late"})
+	wantError(t, waitResult(t, c, "late"), nodes.NotRun, tools.Cancelled)
+	sendFrame(t, c, callFrame("late", "work", `{}`)) // the call arrives after it was canceled
+	wantError(t, waitResult(t, c, "late"), nodes.NotRun, tools.Cancelled)
 	if n := g.runs.Load(); n != 0 {
 		t.Errorf("%d calls were run", n)
 	}
 }
 
-// What the device's rules ask about runs only if the server says that a person has approved it, which older servers never do.
-// What its other rules forbid or can't tell doesn't run, whatever the server says.
+// A call that the device's rules ask about runs only if the server says that a person has approved it, which older
+// servers never do. A call that other rules forbid doesn't run, whatever the server says.
 func TestCallsThatAPersonHasToApprove(t *testing.T) {
 	t.Parallel()
-	f, g := newFleet(t), newGate()
+	f, g := newFakeServer(t), newGate()
 	close(g.open)
 	f.run(t.TempDir(), func(n *device.Node) {
 		n.Decide = func(_ context.Context, call tools.Call) tools.Verdict {
@@ -360,7 +360,7 @@ func TestCallsThatAPersonHasToApprove(t *testing.T) {
 			}
 			return tools.Verdict{}
 		}
-		n.Asks = func(_ context.Context, call tools.Call) tools.Verdict {
+		n.NeedsApproval = func(_ context.Context, call tools.Call) tools.Verdict {
 			return map[string]tools.Verdict{"asked": {Decision: tools.Ask, Reason: "a rule"}, "never": {Decision: tools.Deny, Reason: "always"}}[call.Name]
 		}
 	}, tool("unsure", tools.Once, g.run), tool("asked", tools.Once, g.run), tool("never", tools.Once, g.run), tool("work", tools.Once, g.run))
@@ -371,11 +371,11 @@ func TestCallsThatAPersonHasToApprove(t *testing.T) {
 		runs     bool
 	}{{"asked", false, false}, {"asked", true, true}, {"never", false, false}, {"unsure", true, false}, {"work", false, true}, {"work", true, true}} {
 		id := fmt.Sprint(one.tool, one.approved)
-		frame := call(id, one.tool, `{}`)
+		frame := callFrame(id, one.tool, `{}`)
 		frame.Approved = one.approved
 		before := g.runs.Load()
-		send(t, c, frame)
-		out := result(t, c, id)
+		sendFrame(t, c, frame)
+		out := waitResult(t, c, id)
 		if !one.runs {
 			wantError(t, out, nodes.NotRun, tools.PermissionDenied)
 		}
@@ -387,20 +387,20 @@ func TestCallsThatAPersonHasToApprove(t *testing.T) {
 
 func TestTooManyCalls(t *testing.T) {
 	t.Parallel()
-	f, g := newFleet(t), newGate()
+	f, g := newFakeServer(t), newGate()
 	f.run(t.TempDir(), nil, tool("work", tools.Once, g.run))
 	c := f.link()
 	const most = 8 + 256
 	for i := range most + 1 {
-		send(t, c, call(fmt.Sprint(i), "work", `{}`))
+		sendFrame(t, c, callFrame(fmt.Sprint(i), "work", `{}`))
 		if i < 8 {
 			<-g.entered
 		}
 	}
-	wantError(t, result(t, c, fmt.Sprint(most)), nodes.NotRun, tools.ExecutionFailed)
+	wantError(t, waitResult(t, c, fmt.Sprint(most)), nodes.NotRun, tools.ExecutionFailed)
 	close(g.open)
 	for range most {
-		if out := next(t, c, wire.Result).Outcome; out.Status != nodes.Done {
+		if out := nextFrame(t, c, wire.Result).Outcome; out.Status != nodes.Done {
 			t.Errorf("a call ended as %+v", out)
 		}
 	}
@@ -408,19 +408,19 @@ func TestTooManyCalls(t *testing.T) {
 
 func TestCallWithoutArguments(t *testing.T) {
 	t.Parallel()
-	f, g := newFleet(t), newGate()
+	f, g := newFakeServer(t), newGate()
 	close(g.open)
 	f.run(t.TempDir(), nil, tool("work", tools.Once, g.run))
 	c := f.link()
-	send(t, c, wire.Frame{Type: wire.Call, ID: "1", Tool: "work"})
-	if out := result(t, c, "1"); out.Status != nodes.Done {
+	sendFrame(t, c, wire.Frame{Type: wire.Call, ID: "1", Tool: "work"})
+	if out := waitResult(t, c, "1"); out.Status != nodes.Done {
 		t.Errorf("the call ended as %+v, %v", out, out.Error)
 	}
 }
 
 func TestFailures(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
+	f := newFakeServer(t)
 	g := newGate()
 	f.run(t.TempDir(), nil, tool("fails", tools.Once, func(context.Context, tools.Call) (any, error) {
 		return nil, tools.Errorf(tools.FileNotFound, "no such file %s", strings.Repeat("x", 100_000))
@@ -432,15 +432,15 @@ func TestFailures(t *testing.T) {
 		}))
 	c := f.link()
 	for id, code := range map[string]tools.Code{"fails": tools.FileNotFound, "odd": tools.ExecutionFailed, "panics": tools.ExecutionFailed, "slow": tools.Timeout} {
-		frame := call(id, id, `{}`)
+		frame := callFrame(id, id, `{}`)
 		if id == "slow" {
 			frame.Timeout = 1
 		}
-		send(t, c, frame)
-		wantError(t, result(t, c, id), nodes.Failed, code)
+		sendFrame(t, c, frame)
+		wantError(t, waitResult(t, c, id), nodes.Failed, code)
 	}
-	send(t, c, call("large", "large", `{}`))
-	out := result(t, c, "large")
+	sendFrame(t, c, callFrame("large", "large", `{}`))
+	out := waitResult(t, c, "large")
 	if out.Status != nodes.Done || len(out.Content) > nodes.MaxResult || !strings.Contains(string(out.Content), "[cut: ") {
 		t.Errorf("the outcome is %s with %d bytes", out.Status, len(out.Content))
 	}
@@ -448,28 +448,28 @@ func TestFailures(t *testing.T) {
 
 func TestProgressIsSent(t *testing.T) {
 	t.Parallel()
-	f, g := newFleet(t), newGate()
+	f, g := newFakeServer(t), newGate()
 	f.run(t.TempDir(), nil, tool("work", tools.Once, func(ctx context.Context, call tools.Call) (any, error) {
 		call.Progress("half way")
 		return g.run(ctx, call)
 	}))
 	c := f.link()
-	send(t, c, call("1", "work", `{}`))
-	if got := next(t, c, wire.Progress); got.ID != "1" || got.Text != "half way" {
+	sendFrame(t, c, callFrame("1", "work", `{}`))
+	if got := nextFrame(t, c, wire.Progress); got.ID != "1" || got.Text != "half way" {
 		t.Errorf("got %+v", got)
 	}
 	close(g.open)
-	result(t, c, "1")
+	waitResult(t, c, "1")
 }
 
 func TestStopEndsCalls(t *testing.T) {
 	t.Parallel()
-	f, g, dir := newFleet(t), newGate(), t.TempDir()
+	f, g, dir := newFakeServer(t), newGate(), t.TempDir()
 	all := []tools.Tool{tool("work", tools.Once, g.run), tool("look", tools.Pure, g.run)}
 	stop := f.run(dir, nil, all...)
 	c := f.link()
-	send(t, c, call("work", "work", `{}`))
-	send(t, c, call("look", "look", `{}`))
+	sendFrame(t, c, callFrame("work", "work", `{}`))
+	sendFrame(t, c, callFrame("look", "look", `{}`))
 	<-g.entered
 	<-g.entered
 	if err := stop(); err != nil {
@@ -478,24 +478,24 @@ func TestStopEndsCalls(t *testing.T) {
 	close(g.open)
 	f.run(dir, nil, all...)
 	c = f.link()
-	wantError(t, result(t, c, "work"), nodes.Failed, tools.Cancelled)
-	send(t, c, call("look", "look", `{}`))
-	if out := result(t, c, "look"); out.Status != nodes.Done {
+	wantError(t, waitResult(t, c, "work"), nodes.Failed, tools.Cancelled)
+	sendFrame(t, c, callFrame("look", "look", `{}`))
+	if out := waitResult(t, c, "look"); out.Status != nodes.Done {
 		t.Errorf("the call that changes nothing ended as %+v", out)
 	}
 }
 
 func TestCallThatDoesNotEndInTime(t *testing.T) {
 	t.Parallel()
-	f, hold := newFleet(t), make(chan struct{})
+	f, hold := newFakeServer(t), make(chan struct{})
 	defer close(hold)
 	began := make(chan struct{})
-	stop := f.run(t.TempDir(), func(n *device.Node) { n.Timing.Stop = time.Millisecond }, tool("stuck", tools.Once, func(context.Context, tools.Call) (any, error) {
+	stop := f.run(t.TempDir(), func(n *device.Node) { n.Timing.StopGrace = time.Millisecond }, tool("stuck", tools.Once, func(context.Context, tools.Call) (any, error) {
 		close(began)
 		<-hold
 		return nil, nil
 	}))
-	send(t, f.link(), call("1", "stuck", `{}`))
+	sendFrame(t, f.link(), callFrame("1", "stuck", `{}`))
 	<-began
 	if err := stop(); !errors.Is(err, device.ErrStuck) {
 		t.Errorf("err = %v, want ErrStuck", err)
@@ -504,10 +504,10 @@ func TestCallThatDoesNotEndInTime(t *testing.T) {
 
 func TestRefusedNodeComesAgain(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
+	f := newFakeServer(t)
 	f.refuse.Store(&wire.Refusal{Reason: wire.ReasonRevoked, Text: "an owner has revoked it"})
 	said := make(chan string, 100)
-	f.run(t.TempDir(), func(n *device.Node) { n.Log = slog.New(heard{said}) })
+	f.run(t.TempDir(), func(n *device.Node) { n.Log = slog.New(logChannel{said}) })
 	for text := range said {
 		if text == "the server does not accept this node" {
 			break
@@ -517,13 +517,13 @@ func TestRefusedNodeComesAgain(t *testing.T) {
 	f.link()
 }
 
-// heard is a log that passes messages on.
-type heard struct{ said chan string }
+// logChannel is a log handler that sends messages to a channel.
+type logChannel struct{ said chan string }
 
-func (h heard) Enabled(context.Context, slog.Level) bool { return true }
-func (h heard) WithAttrs([]slog.Attr) slog.Handler       { return h }
-func (h heard) WithGroup(string) slog.Handler            { return h }
-func (h heard) Handle(_ context.Context, r slog.Record) error {
+func (h logChannel) Enabled(context.Context, slog.Level) bool { return true }
+func (h logChannel) WithAttrs([]slog.Attr) slog.Handler       { return h }
+func (h logChannel) WithGroup(string) slog.Handler            { return h }
+func (h logChannel) Handle(_ context.Context, r slog.Record) error {
 	select {
 	case h.said <- r.Message:
 	default:
@@ -531,9 +531,9 @@ func (h heard) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-func TestRunEndsWhereTryingIsOfNoUse(t *testing.T) {
+func TestRunEndsIfRetryingIsUseless(t *testing.T) {
 	t.Parallel()
-	if err := newNode("http://192.0.2.1", t.TempDir()).Run(t.Context()); !errors.Is(err, wire.ErrPlain) {
+	if err := newNode("http://192.0.2.1", t.TempDir()).Run(t.Context()); !errors.Is(err, wire.ErrNotHTTPS) {
 		t.Errorf("err = %v, want ErrPlain", err)
 	}
 	dir := t.TempDir()
@@ -548,8 +548,8 @@ func TestRunEndsWhereTryingIsOfNoUse(t *testing.T) {
 	}
 }
 
-// runChild is a node in a process of its own. Its tools leave a line in the file runs, and end only if the file open is
-// there.
+// runChild runs a node in a process of its own. Its tools add a line to the file "runs", and end only when the file
+// "open" exists.
 func runChild() {
 	address, dir := os.Args[2], os.Args[3]
 	work := func(ctx context.Context, call tools.Call) (any, error) {
@@ -571,7 +571,7 @@ func runChild() {
 	os.Exit(1)
 }
 
-func (f *fleet) startChild(dir string) *exec.Cmd {
+func (f *fakeServer) startChild(dir string) *exec.Cmd {
 	f.t.Helper()
 	cmd := exec.Command(os.Args[0], "node", f.address, dir)
 	cmd.Stderr = os.Stderr
@@ -585,7 +585,7 @@ func (f *fleet) startChild(dir string) *exec.Cmd {
 	return cmd
 }
 
-// runsOf returns how often each call was begun.
+// runsOf returns how often each call has begun.
 func runsOf(t *testing.T, dir string) map[string]int {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, "runs"))
@@ -601,11 +601,11 @@ func runsOf(t *testing.T, dir string) map[string]int {
 
 func TestKilledNodeRunsNothingTwice(t *testing.T) {
 	t.Parallel()
-	f, dir := newFleet(t), t.TempDir()
+	f, dir := newFakeServer(t), t.TempDir()
 	first := f.startChild(dir)
 	c := f.link()
-	send(t, c, call("work", "work", `{}`))
-	send(t, c, call("look", "look", `{}`))
+	sendFrame(t, c, callFrame("work", "work", `{}`))
+	sendFrame(t, c, callFrame("look", "look", `{}`))
 	for deadline := time.After(30 * time.Second); len(runsOf(t, dir)) < 2; {
 		select {
 		case <-deadline:
@@ -622,10 +622,10 @@ func TestKilledNodeRunsNothingTwice(t *testing.T) {
 	}
 	f.startChild(dir)
 	c = f.link()
-	send(t, c, call("work", "work", `{}`))
-	wantError(t, result(t, c, "work"), nodes.Unknown, tools.OutcomeUnknown)
-	send(t, c, call("look", "look", `{}`))
-	if out := result(t, c, "look"); out.Status != nodes.Done {
+	sendFrame(t, c, callFrame("work", "work", `{}`))
+	wantError(t, waitResult(t, c, "work"), nodes.Unknown, tools.OutcomeUnknown)
+	sendFrame(t, c, callFrame("look", "look", `{}`))
+	if out := waitResult(t, c, "look"); out.Status != nodes.Done {
 		t.Errorf("the call that changes nothing ended as %+v", out)
 	}
 	if runs := runsOf(t, dir); runs["work"] != 1 || runs["look"] != 2 {
@@ -640,7 +640,7 @@ func TestCancelEndsChildAndGrandchild(t *testing.T) {
 		t.Skipf("NOT TESTED: this machine cannot have a sandbox: %v", err)
 	}
 	workspace := t.TempDir()
-	f := newFleet(t)
+	f := newFakeServer(t)
 	f.run(t.TempDir(), nil, shell.New(shell.Config{
 		Sandbox: box, Changed: func(tools.Call) {},
 		Place: func(context.Context, tools.Call) (sandbox.Place, error) {
@@ -653,14 +653,14 @@ func TestCancelEndsChildAndGrandchild(t *testing.T) {
 		timeout int64
 		code    tools.Code
 	}{{"cancelled", 0, tools.Cancelled}, {"late", 3000, tools.Timeout}} {
-		frame := call(one.id, "exec_shell", `{"command":"(exec 9>lock; flock 9; echo locked; sleep 1000) & wait"}`)
+		frame := callFrame(one.id, "exec_shell", `{"command":"(exec 9>lock; flock 9; echo locked; sleep 1000) & wait"}`)
 		frame.Timeout = one.timeout
-		send(t, c, frame)
+		sendFrame(t, c, frame)
 		if one.timeout == 0 {
-			next(t, c, wire.Progress) // the grandchild has the lock
-			send(t, c, wire.Frame{Type: wire.Cancel, ID: one.id})
+			nextFrame(t, c, wire.Progress) // the grandchild has the lock
+			sendFrame(t, c, wire.Frame{Type: wire.Cancel, ID: one.id})
 		}
-		wantError(t, result(t, c, one.id), nodes.Failed, one.code)
+		wantError(t, waitResult(t, c, one.id), nodes.Failed, one.code)
 		lock, err := os.Open(filepath.Join(workspace, "lock"))
 		if err != nil {
 			t.Fatal(err)

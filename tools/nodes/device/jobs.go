@@ -13,16 +13,16 @@ import (
 
 const (
 	maxJobs    = 32                 // that run at once
-	longestJob = 7 * 24 * time.Hour // whatever the server says
+	maxJobTime = 7 * 24 * time.Hour // whatever the server says
 )
 
-// isJob reports whether a call runs as long as it takes, beside all others.
+// isJob reports whether a call is a job, which runs in addition to all other calls and for as long as it takes.
 func (r *runner) isJob(f wire.Frame) bool { return f.Tool == nodes.JobTool && r.node.Job != nil }
 
 // jobLimit returns how long a job may run.
 func jobLimit(milliseconds int64) time.Duration {
-	if milliseconds <= 0 || milliseconds > longestJob.Milliseconds() {
-		return longestJob
+	if milliseconds <= 0 || milliseconds > maxJobTime.Milliseconds() {
+		return maxJobTime
 	}
 	return time.Duration(milliseconds) * time.Millisecond
 }
@@ -39,7 +39,7 @@ func (r *runner) toolFor(call tools.Call) (tool tools.Tool, args json.RawMessage
 	return tool, args, note, nil
 }
 
-// asCommand returns a call as rules look at it: that of a job is the call of its command.
+// asCommand returns a call in the form that rules check: for a job, the call of its command.
 func asCommand(call tools.Call) tools.Call {
 	var args nodes.JobArgs
 	if call.Name != nodes.JobTool || json.Unmarshal(call.Args, &args) != nil {
@@ -54,7 +54,7 @@ func asCommand(call tools.Call) tools.Call {
 	return call
 }
 
-// startJob runs a job beside all other calls; false if there are too many.
+// startJob runs a job in addition to all other calls; false if there are too many.
 func (r *runner) startJob(ctx context.Context, f wire.Frame) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,7 +76,7 @@ func (r *runner) startJob(ctx context.Context, f wire.Frame) bool {
 	return true
 }
 
-// report has the server told what a call reports, and keeps the last report of a job.
+// report sends a call's progress report to the server, and remembers the last report of a job.
 func (r *runner) report(id, text string) {
 	r.mu.Lock()
 	if p := r.pending[id]; p != nil && r.isJob(p.frame) {
@@ -86,8 +86,8 @@ func (r *runner) report(id, text string) {
 	r.outbox.report(id, text)
 }
 
-// reportJobs begins a link: the server hears which jobs run here, and has those ended that it doesn't know, because their
-// conversation was erased.
+// reportJobs is called when a link begins: it tells the server which jobs run here. The server ends those that it
+// doesn't know, because their conversation was erased.
 func (r *runner) reportJobs() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

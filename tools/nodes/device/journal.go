@@ -17,7 +17,7 @@ import (
 	"parley/tools/plainjson"
 )
 
-// A DamagedError says that a journal cannot be read, so that nobody knows which calls have run.
+// A DamagedError says that a journal cannot be read, so that it is unknown which calls have run.
 type DamagedError struct {
 	File string
 	Line int // the first one that is wrong
@@ -34,8 +34,9 @@ func (e *DamagedError) Unwrap() error { return e.Err }
 
 const (
 	journalFile = "calls.jsonl"
-	// rememberAcknowledged is how long an acknowledged call is known, so that a late duplicate of it is not run. The last
-	// alwaysRemembered are known even if the clock says that they are older: some devices have no clock of their own.
+	// rememberAcknowledged is how long an acknowledged call is remembered, so that a late duplicate is not run. The
+	// last alwaysRemembered calls are remembered even if the clock says that they are older, because some devices have
+	// no clock of their own.
 	rememberAcknowledged = 24 * time.Hour
 	alwaysRemembered     = 1000
 	// minRewrite is the size below which a journal is not worth rewriting, in bytes.
@@ -52,17 +53,17 @@ type record struct {
 	Acknowledged string         `json:"acknowledged,omitempty"`
 }
 
-// A stage is how far a call has come.
+// A stage is how far a call has got.
 type stage int
 
 const (
-	unknown stage = iota
-	started
-	ended        // the outcome is waiting to be acknowledged
-	acknowledged // the server has the outcome
+	stageUnknown stage = iota
+	stageStarted
+	stageEnded        // the outcome is waiting to be acknowledged
+	stageAcknowledged // the server has the outcome
 )
 
-// An entry is what the journal knows of a call: where the last line about it is, which says all that matters.
+// An entry is the place of a call's last line in the journal, which contains everything that matters about the call.
 type entry struct {
 	stage  stage
 	pure   bool
@@ -73,10 +74,10 @@ type entry struct {
 	outcome *nodes.Outcome
 }
 
-// A journal records which calls were begun, how they have ended, and which outcomes the server has. So no call runs
-// twice, and no outcome is lost. That a call is begun, or has ended, is on the disk before anything else happens; that
-// the server has its outcome need not be. The journal is one file, in which each line is a record; a line at its end
-// that a crash has cut off counts as not written.
+// A journal records which calls have begun, how they have ended, and which outcomes the server has. So no call runs
+// twice, and no outcome is lost. The beginning or end of a call is on the disk before anything else happens; that the
+// server has the outcome need not be. The journal is one file, in which each line is a record; a line at its end that a
+// crash has cut off is ignored.
 type journal struct {
 	path string
 	now  func() time.Time
@@ -86,7 +87,7 @@ type journal struct {
 	size      int64
 	needed    int64 // bytes of the lines that a rewrite would keep
 	rewritten time.Time
-	broken    error // set if nobody knows what is in the file
+	broken    error // set if the file's content is unknown
 	calls     map[string]*entry
 }
 
@@ -140,7 +141,7 @@ func (j *journal) load() error {
 
 func decode(raw []byte, r *record) error {
 	if err := json.Unmarshal(raw, r); err != nil {
-		return err //nolint:wrapcheck // the caller says where
+		return err //nolint:wrapcheck // the caller adds the place
 	}
 	if r.Started == "" && r.Acknowledged == "" && (r.Ended == "" || r.Outcome == nil) {
 		return errors.New("it says nothing about a call")
@@ -148,17 +149,17 @@ func decode(raw []byte, r *record) error {
 	return nil
 }
 
-// note takes a line into account that is in the file.
+// note updates the calls for a line that is in the file.
 func (j *journal) note(r record, offset int64, length int) {
 	next := &entry{at: r.At, offset: offset, length: length}
 	id := r.Started
 	switch {
 	case r.Started != "":
-		next.stage, next.pure = started, r.Pure
+		next.stage, next.pure = stageStarted, r.Pure
 	case r.Ended != "":
-		id, next.stage = r.Ended, ended
+		id, next.stage = r.Ended, stageEnded
 	default:
-		id, next.stage = r.Acknowledged, acknowledged
+		id, next.stage = r.Acknowledged, stageAcknowledged
 	}
 	if before := j.calls[id]; before != nil {
 		j.needed -= int64(before.length)
@@ -185,7 +186,7 @@ func (j *journal) append(r record, durable bool) error {
 	if err != nil {
 		err = fmt.Errorf("write the journal: %w", err)
 		if undone := errors.Join(j.file.Truncate(j.size), j.file.Sync()); undone != nil {
-			j.broken = err // the next line could follow half a one
+			j.broken = err // the next line could follow an incomplete one
 		}
 		return err
 	}
@@ -194,25 +195,25 @@ func (j *journal) append(r record, durable bool) error {
 	return nil
 }
 
-// look returns how far a call has come, and whether it was begun as a pure one.
-func (j *journal) look(id string) (s stage, pure bool) {
+// stageOf returns how far a call has got, and whether it began as a pure one.
+func (j *journal) stageOf(id string) (s stage, pure bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	e := j.calls[id]
 	if e == nil {
-		return unknown, false
+		return stageUnknown, false
 	}
 	return e.stage, e.pure
 }
 
-// start records that a call is about to run. Unless it returns nil, the call must not run.
+// start records that a call is about to run. If it returns an error, the call must not run.
 func (j *journal) start(id string, pure bool) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.append(record{Started: id, Pure: pure}, true)
 }
 
-// end records how a call has ended. If it fails, this process knows the outcome all the same.
+// end records how a call has ended. If that fails, this process still remembers the outcome.
 func (j *journal) end(id string, out nodes.Outcome) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -223,7 +224,7 @@ func (j *journal) end(id string, out nodes.Outcome) error {
 			e = &entry{}
 			j.calls[id] = e
 		}
-		e.stage, e.outcome = ended, &out
+		e.stage, e.outcome = stageEnded, &out
 	}
 	return err
 }
@@ -233,7 +234,7 @@ func (j *journal) end(id string, out nodes.Outcome) error {
 func (j *journal) acknowledge(id string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if e := j.calls[id]; e == nil || e.stage != ended {
+	if e := j.calls[id]; e == nil || e.stage != stageEnded {
 		return nil
 	}
 	if err := j.append(record{Acknowledged: id}, false); err != nil {
@@ -245,13 +246,13 @@ func (j *journal) acknowledge(id string) error {
 	return nil
 }
 
-// outcome returns how a call has ended; false if it has not, or if the outcome was acknowledged.
+// outcome returns how a call has ended; false if it has not ended, or if the outcome was acknowledged.
 func (j *journal) outcome(id string) (nodes.Outcome, bool, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	e := j.calls[id]
 	switch {
-	case e == nil || e.stage != ended:
+	case e == nil || e.stage != stageEnded:
 		return nodes.Outcome{}, false, nil
 	case e.outcome != nil:
 		return *e.outcome, true, nil
@@ -271,7 +272,7 @@ func (j *journal) outcome(id string) (nodes.Outcome, bool, error) {
 func (j *journal) unacknowledged() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.sorted(func(e *entry) bool { return e.stage == ended })
+	return j.sorted(func(e *entry) bool { return e.stage == stageEnded })
 }
 
 // sorted returns the calls that match, in the order of their lines.
@@ -286,7 +287,7 @@ func (j *journal) sorted(match func(*entry) bool) []string {
 	return ids
 }
 
-// rewrite replaces the file by one that has only the last line about each call, and none about those that were
+// rewrite replaces the file with one that has only the last line about each call, and no lines about calls that were
 // acknowledged long ago. If it fails, the old file stays in use.
 func (j *journal) rewrite() error {
 	keep := j.toKeep()
@@ -310,23 +311,24 @@ func (j *journal) rewrite() error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("rewrite the journal: %w", err), file.Close())
 	}
-	// From here on the new file is the journal. If the folder is not on the disk before a power failure, the old file is
-	// there again, which lacks whatever was written to the new one: nothing more may be written until it is.
+	// From now on the new file is the journal. If the folder is not on the disk at a power failure, the old file comes
+	// back, without the lines that were written to the new one: nothing more may be written until the folder is on the
+	// disk.
 	if err := plainjson.SyncDir(filepath.Dir(j.path)); err != nil {
 		j.broken = fmt.Errorf("rewrite the journal: %w", err)
 	}
-	_ = j.file.Close() // it was replaced
-	j.take(file, size, keep)
+	_ = j.file.Close() // the file was replaced
+	j.adoptFile(file, size, keep)
 	return j.broken
 }
 
-// toKeep returns the calls about which the file must say something, in the order of their lines.
+// toKeep returns the calls that the file must remember, in the order of their lines.
 func (j *journal) toKeep() []string {
 	forget := j.now().Add(-rememberAcknowledged).Unix()
 	known := 0
 	keep := j.sorted(func(e *entry) bool { return e.length > 0 })
 	for i, id := range slices.Backward(keep) {
-		if e := j.calls[id]; e.stage == acknowledged {
+		if e := j.calls[id]; e.stage == stageAcknowledged {
 			if known++; known > alwaysRemembered && e.at < forget {
 				keep[i] = ""
 			}
@@ -335,8 +337,8 @@ func (j *journal) toKeep() []string {
 	return slices.DeleteFunc(keep, func(id string) bool { return id == "" })
 }
 
-// take makes a file that has the lines about these calls, in that order, the journal.
-func (j *journal) take(file *os.File, size int64, kept []string) {
+// adoptFile makes a file with the lines about these calls, in that order, the journal.
+func (j *journal) adoptFile(file *os.File, size int64, kept []string) {
 	calls := make(map[string]*entry, len(kept))
 	var offset int64
 	for _, id := range kept {
@@ -346,7 +348,7 @@ func (j *journal) take(file *os.File, size int64, kept []string) {
 		calls[id] = e
 	}
 	for id, e := range j.calls {
-		if e.outcome != nil { // it is in no file
+		if e.outcome != nil { // this outcome is in no file
 			calls[id] = e
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"parley/tools/nodes"
 )
 
-func open(t *testing.T, dir string) *journal {
+func openTestJournal(t *testing.T, dir string) *journal {
 	t.Helper()
 	j, err := openJournal(dir, time.Now)
 	if err != nil {
@@ -24,7 +24,7 @@ func open(t *testing.T, dir string) *journal {
 	return j
 }
 
-func done(text string) nodes.Outcome {
+func doneOutcome(text string) nodes.Outcome {
 	return nodes.Outcome{Status: nodes.Done, Content: json.RawMessage(`"` + text + `"`)}
 }
 
@@ -38,7 +38,7 @@ func must(t *testing.T, errs ...error) {
 
 func (j *journal) want(t *testing.T, id string, want stage) {
 	t.Helper()
-	if got, _ := j.look(id); got != want {
+	if got, _ := j.stageOf(id); got != want {
 		t.Errorf("the call %s is at stage %d, want %d", id, got, want)
 	}
 }
@@ -46,16 +46,16 @@ func (j *journal) want(t *testing.T, id string, want stage) {
 func TestJournalRemembersEachStage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	j := open(t, dir)
-	must(t, j.start("running", false), j.start("pure", true), j.start("over", false), j.end("over", done("<1>")), j.end("not run", done("2")))
-	must(t, j.start("told", false), j.end("told", done("3")), j.acknowledge("told"), j.acknowledge("never heard of"), j.acknowledge("running"))
+	j := openTestJournal(t, dir)
+	must(t, j.start("running", false), j.start("pure", true), j.start("over", false), j.end("over", doneOutcome("<1>")), j.end("not run", doneOutcome("2")))
+	must(t, j.start("told", false), j.end("told", doneOutcome("3")), j.acknowledge("told"), j.acknowledge("never heard of"), j.acknowledge("running"))
 	for range 2 {
-		j.want(t, "running", started)
-		j.want(t, "pure", started)
-		j.want(t, "over", ended)
-		j.want(t, "told", acknowledged)
-		j.want(t, "never heard of", unknown)
-		if _, pure := j.look("pure"); !pure {
+		j.want(t, "running", stageStarted)
+		j.want(t, "pure", stageStarted)
+		j.want(t, "over", stageEnded)
+		j.want(t, "told", stageAcknowledged)
+		j.want(t, "never heard of", stageUnknown)
+		if _, pure := j.stageOf("pure"); !pure {
 			t.Error("it has forgotten that a call is pure")
 		}
 		if out, ok, err := j.outcome("over"); err != nil || !ok || string(out.Content) != `"<1>"` {
@@ -68,7 +68,7 @@ func TestJournalRemembersEachStage(t *testing.T) {
 			t.Errorf("unacknowledged are %q", left)
 		}
 		must(t, j.close())
-		j = open(t, dir)
+		j = openTestJournal(t, dir)
 	}
 }
 
@@ -83,17 +83,17 @@ func TestJournalIgnoresATornLine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			j := open(t, dir)
+			j := openTestJournal(t, dir)
 			must(t, j.start("1", false), j.close())
 			path := filepath.Join(dir, journalFile)
 			raw, err := os.ReadFile(path)
 			must(t, err, os.WriteFile(path, append(raw, torn...), 0o600))
-			j = open(t, dir)
-			j.want(t, "1", started)
-			j.want(t, "torn", unknown)
-			must(t, j.end("1", done("x")), j.close())
-			j = open(t, dir) // nothing of the torn line is left before the new one
-			j.want(t, "1", ended)
+			j = openTestJournal(t, dir)
+			j.want(t, "1", stageStarted)
+			j.want(t, "torn", stageUnknown)
+			must(t, j.end("1", doneOutcome("x")), j.close())
+			j = openTestJournal(t, dir) // nothing of the torn line is left before the new one
+			j.want(t, "1", stageEnded)
 		})
 	}
 }
@@ -121,19 +121,19 @@ func TestJournalIsRewritten(t *testing.T) {
 	j, err := openJournal(dir, func() time.Time { return now })
 	must(t, err)
 	big := strings.Repeat("x", 10<<10)
-	must(t, j.end("kept", done(big+"kept")), j.start("running", true))
+	must(t, j.end("kept", doneOutcome(big+"kept")), j.start("running", true))
 	for i := range 200 {
 		id := fmt.Sprint(i)
-		must(t, j.start(id, false), j.end(id, done(big)), j.acknowledge(id))
+		must(t, j.start(id, false), j.end(id, doneOutcome(big)), j.acknowledge(id))
 	}
 	if j.size > 2*minRewrite {
 		t.Errorf("the journal has %d bytes", j.size)
 	}
 	check := func() {
 		t.Helper()
-		j.want(t, "running", started)
-		j.want(t, "0", acknowledged)
-		j.want(t, "199", acknowledged)
+		j.want(t, "running", stageStarted)
+		j.want(t, "0", stageAcknowledged)
+		j.want(t, "199", stageAcknowledged)
 		out, ok, err := j.outcome("kept")
 		if err != nil || !ok || string(out.Content) != `"`+big+`kept"` {
 			t.Errorf("the outcome is lost: %v, %v", ok, err)
@@ -144,30 +144,30 @@ func TestJournalIsRewritten(t *testing.T) {
 	}
 	check()
 	must(t, j.close())
-	j = open(t, dir)
+	j = openTestJournal(t, dir)
 	check()
 
-	// A day later, what was acknowledged is forgotten; the rest is not.
+	// A day later, acknowledged calls are forgotten; the others are not.
 	for i := range alwaysRemembered - 100 {
 		id := fmt.Sprint("more", i)
-		must(t, j.end(id, done("x")), j.acknowledge(id))
+		must(t, j.end(id, doneOutcome("x")), j.acknowledge(id))
 	}
 	j.now = func() time.Time { return now.Add(rememberAcknowledged + time.Minute) }
 	must(t, j.rewrite())
-	j.want(t, "99", unknown)
-	j.want(t, "100", acknowledged) // one of the last
-	j.want(t, "running", started)
-	must(t, j.end("running", done("x")), j.acknowledge("kept"), j.close())
-	j = open(t, dir)
-	j.want(t, "running", ended)
-	j.want(t, "kept", acknowledged)
+	j.want(t, "99", stageUnknown)
+	j.want(t, "100", stageAcknowledged) // one of the last
+	j.want(t, "running", stageStarted)
+	must(t, j.end("running", doneOutcome("x")), j.acknowledge("kept"), j.close())
+	j = openTestJournal(t, dir)
+	j.want(t, "running", stageEnded)
+	j.want(t, "kept", stageAcknowledged)
 }
 
-// If the disk is full, a call must not begin, and an outcome is known all the same as long as the process lives.
+// If the disk is full, a call must not begin. An outcome is remembered as long as the process lives.
 func TestJournalThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	j := open(t, dir)
+	j := openTestJournal(t, dir)
 	must(t, j.start("1", false))
 	good := j.file
 	bad, err := os.Open(good.Name()) // for reading only
@@ -176,11 +176,11 @@ func TestJournalThatCannotBeWritten(t *testing.T) {
 	if err := j.start("2", false); err == nil {
 		t.Error("a call began without a record")
 	}
-	j.want(t, "2", unknown)
-	if err := j.end("1", done("x")); err == nil {
+	j.want(t, "2", stageUnknown)
+	if err := j.end("1", doneOutcome("x")); err == nil {
 		t.Error("no error")
 	}
-	j.want(t, "1", ended)
+	j.want(t, "1", stageEnded)
 	if out, ok, err := j.outcome("1"); err != nil || !ok || out.Status != nodes.Done {
 		t.Errorf("the outcome is lost: %v, %v", ok, err)
 	}

@@ -19,7 +19,8 @@ func OfferOf(set *tools.Set, capabilities []string, release, platform string) no
 	return o
 }
 
-// limitOf returns how long a call may take: what the tool and the arguments say, but no longer than the server waits.
+// limitOf returns how long a call may take: the time of the tool and the arguments, but no longer than the server
+// waits.
 func limitOf(s tools.Spec, args []byte, server int64) time.Duration {
 	limit := min(s.TimeoutFor(args), nodes.MaxTimeout)
 	if server <= 0 {

@@ -13,33 +13,33 @@ import (
 	"parley/tools/nodes/wire"
 )
 
-// An outbox holds what is to be sent over the link. Nothing that is put in waits.
+// An outbox holds the frames that are to be sent over the link. Adding to it never waits.
 type outbox struct {
 	journal *journal
 	log     *slog.Logger
 	wake    chan struct{} // has an element if there may be something new
 
-	mu       sync.Mutex
-	results  []string                 // calls whose outcomes are to be sent, in order
-	passing  map[string]nodes.Outcome // outcomes of those that the journal does not have
-	progress map[string]string        // the latest report of each running call
+	mu         sync.Mutex
+	results    []string                 // calls whose outcomes are to be sent, in order
+	unrecorded map[string]nodes.Outcome // outcomes that could not be written to the journal
+	progress   map[string]string        // the latest report of each running call
 }
 
 func newOutbox(j *journal, log *slog.Logger) *outbox {
-	return &outbox{journal: j, log: log, wake: make(chan struct{}, 1), passing: map[string]nodes.Outcome{}, progress: map[string]string{}}
+	return &outbox{journal: j, log: log, wake: make(chan struct{}, 1), unrecorded: map[string]nodes.Outcome{}, progress: map[string]string{}}
 }
 
-// fill begins a link: it has all outcomes sent that the server has not acknowledged. What the journal does not have is
-// asked for again.
-func (o *outbox) fill() {
+// queueUnacknowledged is called when a link begins: it queues all outcomes in the journal that the server has not
+// acknowledged. The server asks again for those that the journal doesn't have.
+func (o *outbox) queueUnacknowledged() {
 	o.mu.Lock()
-	o.results = o.journal.unacknowledged() // with the lock held, so that none is missed that is recorded just now
-	clear(o.passing)
+	o.results = o.journal.unacknowledged() // with the lock held, so that no outcome that is recorded just now is missed
+	clear(o.unrecorded)
 	o.mu.Unlock()
-	o.poke()
+	o.notify()
 }
 
-// result has the outcome of a call sent, which the journal has.
+// result queues the outcome of a call that is in the journal.
 func (o *outbox) result(id string) {
 	o.mu.Lock()
 	delete(o.progress, id)
@@ -47,40 +47,40 @@ func (o *outbox) result(id string) {
 		o.results = append(o.results, id)
 	}
 	o.mu.Unlock()
-	o.poke()
+	o.notify()
 }
 
-// pass has an outcome sent once that the journal does not have.
-func (o *outbox) pass(id string, out nodes.Outcome) {
+// sendUnrecorded queues an outcome that is not in the journal. It is sent once.
+func (o *outbox) sendUnrecorded(id string, out nodes.Outcome) {
 	o.mu.Lock()
-	o.passing[id] = out
+	o.unrecorded[id] = out
 	o.mu.Unlock()
 	o.result(id)
 }
 
-// report has the progress of a call sent, unless a later report comes first.
+// report queues a progress report, which replaces an earlier one of the same call.
 func (o *outbox) report(id, text string) {
 	o.mu.Lock()
 	o.progress[id] = text
 	o.mu.Unlock()
-	o.poke()
+	o.notify()
 }
 
-// quiet drops what a call has reported.
-func (o *outbox) quiet(id string) {
+// dropReport removes a call's queued report.
+func (o *outbox) dropReport(id string) {
 	o.mu.Lock()
 	delete(o.progress, id)
 	o.mu.Unlock()
 }
 
-func (o *outbox) poke() {
+func (o *outbox) notify() {
 	select {
 	case o.wake <- struct{}{}:
 	default:
 	}
 }
 
-// send sends what is in the outbox until ctx or the link ends. Reports go at most once every that often.
+// send sends the frames in the outbox until ctx or the link ends. It sends reports at most once in every.
 func (o *outbox) send(ctx context.Context, conn *wire.Conn, every time.Duration) error {
 	reports := time.NewTimer(0)
 	defer reports.Stop()
@@ -130,7 +130,7 @@ func (o *outbox) sendResults(conn *wire.Conn) error {
 	}
 }
 
-// next takes the next outcome out; the id is "" if there is none. It returns false if the outcome need not, or cannot, be
+// next takes the next outcome; the id is "" if there is none. It returns false if the outcome need not, or cannot, be
 // sent.
 func (o *outbox) next() (id string, out nodes.Outcome, ok bool) {
 	o.mu.Lock()
@@ -140,8 +140,8 @@ func (o *outbox) next() (id string, out nodes.Outcome, ok bool) {
 	}
 	id = o.results[0]
 	o.results = o.results[1:]
-	out, ok = o.passing[id]
-	delete(o.passing, id)
+	out, ok = o.unrecorded[id]
+	delete(o.unrecorded, id)
 	o.mu.Unlock()
 	if ok {
 		return id, out, true

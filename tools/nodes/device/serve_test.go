@@ -14,8 +14,8 @@ import (
 	"parley/tools/nodes/wire"
 )
 
-// connect opens a connection to the fleet, on which a node may begin a link.
-func (f *fleet) connect() net.Conn {
+// connect opens a connection to the server, on which a node may open a link.
+func (f *fakeServer) connect() net.Conn {
 	f.t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(f.t.Context(), "tcp", strings.TrimPrefix(f.address, "http://"))
 	if err != nil {
@@ -25,20 +25,22 @@ func (f *fleet) connect() net.Conn {
 	return conn
 }
 
-// A held is a tool whose calls run until they are let go.
-type held struct {
-	begun chan string
-	let   chan struct{}
+// A blockingTool is a tool whose calls run until release is closed.
+type blockingTool struct {
+	begun   chan string
+	release chan struct{}
 }
 
-func newHeld() *held { return &held{make(chan string, 10), make(chan struct{})} }
+func newBlockingTool() *blockingTool {
+	return &blockingTool{make(chan string, 10), make(chan struct{})}
+}
 
-func (h *held) tool() tools.Tool {
-	return tools.New(tools.Spec{Name: "hold", Description: "Hold.", Effect: tools.Once, Touches: tools.TouchesAlways(tools.Touch{Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Outward: tools.Inside{}})},
+func (h *blockingTool) tool() tools.Tool {
+	return tools.New(tools.Spec{Name: "hold", Description: "Hold.", Effect: tools.Once, Touches: tools.TouchesAlways(tools.Touch{Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Outward: tools.NothingOutward{}})},
 		func(ctx context.Context, call tools.Call, _ struct{}) (any, error) {
 			h.begun <- call.ID
 			select {
-			case <-h.let:
+			case <-h.release:
 				return "let go", nil
 			case <-ctx.Done():
 				return nil, ctx.Err()
@@ -46,16 +48,16 @@ func (h *held) tool() tools.Tool {
 		})
 }
 
-// serve has a node serve connections beside the test; ended gets how it has ended.
-func (f *fleet) serve(ctx context.Context, dir string, h *held, first net.Conn) (others chan net.Conn, ended chan error) {
+// serve has a node serve connections; ended receives how Serve has ended.
+func (f *fakeServer) serve(ctx context.Context, dir string, h *blockingTool, first net.Conn) (others chan net.Conn, ended chan error) {
 	n := newNode("ssh", dir, h.tool())
 	others, ended = make(chan net.Conn), make(chan error, 1)
 	go func() { ended <- n.Serve(ctx, first, others) }()
 	return others, ended
 }
 
-// within waits for something that a channel brings.
-func within[T any](t *testing.T, what string, c <-chan T) (got T) {
+// receiveWithin waits for a value from a channel.
+func receiveWithin[T any](t *testing.T, what string, c <-chan T) (got T) {
 	t.Helper()
 	select {
 	case got = <-c:
@@ -65,8 +67,8 @@ func within[T any](t *testing.T, what string, c <-chan T) (got T) {
 	return got
 }
 
-// outcome waits for the outcome of a call.
-func outcome(t *testing.T, c *wire.Conn, id string) nodes.Outcome {
+// waitOutcome waits for the outcome of a call.
+func waitOutcome(t *testing.T, c *wire.Conn, id string) nodes.Outcome {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -81,16 +83,16 @@ func outcome(t *testing.T, c *wire.Conn, id string) nodes.Outcome {
 	}
 }
 
-// Calls go on when the link has ended, and the node with them. A later connection gets the outcome; once there is none, and
-// nothing runs, the node ends.
+// Calls, and the node, continue after the link has ended. A later connection gets the outcome. When there is no
+// connection and no call, the node ends.
 func TestServeOutlivesItsLink(t *testing.T) {
 	t.Parallel()
-	f, h := newFleet(t), newHeld()
+	f, h := newFakeServer(t), newBlockingTool()
 	first := f.connect()
 	others, ended := f.serve(t.Context(), t.TempDir(), h, first)
 	link := f.link()
-	send(t, link, call("a", "hold", `{}`))
-	within(t, "the call", h.begun)
+	sendFrame(t, link, callFrame("a", "hold", `{}`))
+	receiveWithin(t, "the call", h.begun)
 	first.Close()
 	second := f.connect()
 	select {
@@ -99,9 +101,9 @@ func TestServeOutlivesItsLink(t *testing.T) {
 		t.Fatalf("the node has ended in the middle of a call: %v", err)
 	}
 	link = f.link()
-	send(t, link, call("a", "hold", `{}`)) // as a server does
-	close(h.let)
-	if out := outcome(t, link, "a"); out.Status != nodes.Done || string(out.Content) != `"let go"` {
+	sendFrame(t, link, callFrame("a", "hold", `{}`)) // as a server does
+	close(h.release)
+	if out := waitOutcome(t, link, "a"); out.Status != nodes.Done || string(out.Content) != `"let go"` {
 		t.Errorf("it has ended as %+v", out)
 	}
 	select {
@@ -110,7 +112,7 @@ func TestServeOutlivesItsLink(t *testing.T) {
 	default:
 	}
 	link.Close()
-	if err := within(t, "the end", ended); err != nil {
+	if err := receiveWithin(t, "the end", ended); err != nil {
 		t.Error(err)
 	}
 	if len(h.begun) != 0 {
@@ -118,10 +120,10 @@ func TestServeOutlivesItsLink(t *testing.T) {
 	}
 }
 
-// The next connection ends the link before it: whoever has opened that one may not know yet that it is dead.
+// The next connection ends the link before it: its opener may not know yet that the old one is dead.
 func TestServeTakesTheNextConnection(t *testing.T) {
 	t.Parallel()
-	f, h := newFleet(t), newHeld()
+	f, h := newFakeServer(t), newBlockingTool()
 	others, ended := f.serve(t.Context(), t.TempDir(), h, f.connect())
 	old := f.link()
 	others <- f.connect()
@@ -129,36 +131,36 @@ func TestServeTakesTheNextConnection(t *testing.T) {
 	if _, err := old.Read(t.Context()); err == nil {
 		t.Error("the old link says something")
 	}
-	close(h.let)
-	send(t, link, call("a", "hold", `{}`))
-	if out := outcome(t, link, "a"); out.Status != nodes.Done {
+	close(h.release)
+	sendFrame(t, link, callFrame("a", "hold", `{}`))
+	if out := waitOutcome(t, link, "a"); out.Status != nodes.Done {
 		t.Errorf("it has ended as %+v", out)
 	}
 	link.Close()
-	if err := within(t, "the end", ended); err != nil {
+	if err := receiveWithin(t, "the end", ended); err != nil {
 		t.Error(err)
 	}
 }
 
-// A node that ends with calls that have ended after its last link leaves their outcomes to the next one.
+// A node ends when its calls have ended without a link, and leaves their outcomes to the next link.
 func TestServeLeavesOutcomes(t *testing.T) {
 	t.Parallel()
-	f, h, dir := newFleet(t), newHeld(), t.TempDir()
+	f, h, dir := newFakeServer(t), newBlockingTool(), t.TempDir()
 	_, ended := f.serve(t.Context(), dir, h, f.connect())
 	link := f.link()
-	send(t, link, call("a", "hold", `{}`))
-	within(t, "the call", h.begun)
+	sendFrame(t, link, callFrame("a", "hold", `{}`))
+	receiveWithin(t, "the call", h.begun)
 	link.Close()
 	select {
 	case err := <-ended:
 		t.Fatalf("the node has ended in the middle of a call: %v", err)
-	case h.let <- struct{}{}:
+	case h.release <- struct{}{}:
 	}
-	if err := within(t, "the end", ended); err != nil {
+	if err := receiveWithin(t, "the end", ended); err != nil {
 		t.Fatal(err)
 	}
 	f.serve(t.Context(), dir, h, f.connect())
-	if out := outcome(t, f.link(), "a"); out.Status != nodes.Done {
+	if out := waitOutcome(t, f.link(), "a"); out.Status != nodes.Done {
 		t.Errorf("it has ended as %+v", out)
 	}
 	if len(h.begun) != 0 {
@@ -166,26 +168,26 @@ func TestServeLeavesOutcomes(t *testing.T) {
 	}
 }
 
-// A node that is stopped ends its calls, and says so at the next link. A connection that begins no link ends it, too.
+// A node that is stopped ends its calls, and reports them at the next link. A connection that opens no link also ends.
 func TestServeIsStopped(t *testing.T) {
 	t.Parallel()
-	f, h, dir := newFleet(t), newHeld(), t.TempDir()
+	f, h, dir := newFakeServer(t), newBlockingTool(), t.TempDir()
 	ctx, stop := context.WithCancel(t.Context())
 	_, ended := f.serve(ctx, dir, h, f.connect())
-	send(t, f.link(), call("a", "hold", `{}`))
-	within(t, "the call", h.begun)
+	sendFrame(t, f.link(), callFrame("a", "hold", `{}`))
+	receiveWithin(t, "the call", h.begun)
 	stop()
-	if err := within(t, "the end", ended); err != nil {
+	if err := receiveWithin(t, "the end", ended); err != nil {
 		t.Fatal(err)
 	}
 	dead, other := net.Pipe()
 	other.Close()
 	_, ended = f.serve(t.Context(), dir, h, dead)
-	if err := within(t, "the end without a link", ended); err != nil {
+	if err := receiveWithin(t, "the end without a link", ended); err != nil {
 		t.Fatal(err)
 	}
 	f.serve(t.Context(), dir, h, f.connect())
-	if out := outcome(t, f.link(), "a"); out.Status != nodes.Failed || out.Error.Code != tools.Cancelled {
+	if out := waitOutcome(t, f.link(), "a"); out.Status != nodes.Failed || out.Error.Code != tools.Cancelled {
 		t.Errorf("it has ended as %+v", out)
 	}
 }

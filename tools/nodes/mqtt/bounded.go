@@ -8,26 +8,26 @@ import (
 	"parley/tools/nodes"
 )
 
-// maxPacket is the size of the largest packet that is read whole: a message of nodes.MaxResult bytes and one more, under the
-// longest topic.
+// maxPacket is the size of the largest packet that is read completely: a message of nodes.MaxResult bytes and one more,
+// under the longest topic.
 const maxPacket = 2 + 1<<16 + 2 + nodes.MaxResult + 1
 
-// errPacket says that a broker sends what no broker sends.
+// errPacket is returned for a packet that no correct broker sends.
 var errPacket = errors.New("the broker sends a packet that is malformed or too large")
 
-// A boundedConn is a connection to a broker that cuts off the rest of messages that are too large. The library reads each
-// packet into memory, whatever size the sender claims for it; refusing the connection instead would let one agent cut off all
+// A boundedConn is a connection to a broker that cuts off messages that are too large. The library reads each packet
+// into memory, whatever size the sender claims for it; ending the connection instead would let one agent cut off all
 // others.
 type boundedConn struct {
 	net.Conn
-	in     *bufio.Reader
-	header []byte // of the packet that is read now: what is left of it
-	left   int    // bytes of that packet that are passed on after the header
-	skip   int    // bytes after those that are not
+	in          *bufio.Reader
+	header      []byte // the unread part of the current packet's header
+	bytesToPass int    // bytes of the packet that are passed on after the header
+	bytesToSkip int    // bytes after those that are dropped
 }
 
-// bound makes a boundedConn.
-func bound(c net.Conn) *boundedConn { return &boundedConn{Conn: c, in: bufio.NewReader(c)} }
+// newBoundedConn makes a boundedConn.
+func newBoundedConn(c net.Conn) *boundedConn { return &boundedConn{Conn: c, in: bufio.NewReader(c)} }
 
 // Read implements net.Conn.
 func (b *boundedConn) Read(p []byte) (int, error) {
@@ -37,18 +37,18 @@ func (b *boundedConn) Read(p []byte) (int, error) {
 			n := copy(p, b.header)
 			b.header = b.header[n:]
 			return n, nil
-		case b.left > 0:
-			n, err := b.in.Read(p[:min(len(p), b.left)])
-			b.left -= n
+		case b.bytesToPass > 0:
+			n, err := b.in.Read(p[:min(len(p), b.bytesToPass)])
+			b.bytesToPass -= n
 			return n, err
-		case b.skip > 0:
-			n, err := b.in.Discard(b.skip)
-			b.skip -= n
+		case b.bytesToSkip > 0:
+			n, err := b.in.Discard(b.bytesToSkip)
+			b.bytesToSkip -= n
 			if err != nil {
 				return 0, err
 			}
 		default:
-			if err := b.next(); err != nil {
+			if err := b.readHeader(); err != nil {
 				return 0, err
 			}
 		}
@@ -57,8 +57,8 @@ func (b *boundedConn) Read(p []byte) (int, error) {
 
 const publishPacket = 3 // the type of a packet with a message
 
-// next reads the header of the next packet: its type, and the length of the rest in groups of seven bits.
-func (b *boundedConn) next() error {
+// readHeader reads the header of the next packet: its type, and the length of the rest in groups of seven bits.
+func (b *boundedConn) readHeader() error {
 	kind, err := b.in.ReadByte()
 	if err != nil {
 		return err
@@ -77,12 +77,12 @@ func (b *boundedConn) next() error {
 			break
 		}
 	}
-	b.header, b.left, b.skip = header, length, 0
+	b.header, b.bytesToPass, b.bytesToSkip = header, length, 0
 	if length > maxPacket {
 		if kind>>4 != publishPacket {
 			return errPacket
 		}
-		b.header, b.left, b.skip = appendLength([]byte{kind}, maxPacket), maxPacket, length-maxPacket
+		b.header, b.bytesToPass, b.bytesToSkip = appendLength([]byte{kind}, maxPacket), maxPacket, length-maxPacket
 	}
 	return nil
 }

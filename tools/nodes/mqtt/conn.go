@@ -20,42 +20,42 @@ import (
 
 const (
 	dialTimeout    = 10 * time.Second // to connect and subscribe
-	publishTimeout = 10 * time.Second // until the broker has taken a command
-	keepAlive      = 30 * time.Second // after so much silence the broker is asked whether it is there
+	publishTimeout = 10 * time.Second // publishing a command: until the broker has accepted it
+	keepAlive      = 30 * time.Second // after this much silence, the broker is pinged
 )
 
-// A Server is a broker, and who Parley is there.
+// A Server is a broker, with Parley's account there.
 type Server struct {
 	URL            string // mqtt:// or mqtts://HOST:PORT; without a port it is 1883 or 8883
 	User, Password string
 }
 
-// ErrRefused says that the broker doesn't allow a client to read what it has to.
+// ErrRefused is returned if the broker doesn't allow a client to read a topic that it needs.
 var ErrRefused = errors.New("the broker doesn't allow reading the topics")
 
-// Dial connects to the broker, and calls hear with what agents say, one message at a time, until the connection is lost or
-// closed. hear must return soon. Dial does not try again, and a lost connection stays lost: a client that connects by itself
-// would publish commands again.
+// Dial connects to the broker, and calls hear with the agents' messages, one at a time, until the connection is lost or
+// closed. hear must return soon. Dial does not try again, and a lost connection stays lost: a client that reconnects by
+// itself would publish commands again.
 func (s Server) Dial(ctx context.Context, hear func(Message)) (*Conn, error) {
 	return s.dial(ctx, nil, func(m paho.Message) {
-		if heard, ok := messageOf(m); ok {
+		if heard, ok := agentMessage(m); ok {
 			hear(heard)
 		}
-	}, map[string]byte{topicRoot + "+/" + string(Reports): 1, topicRoot + "+/" + string(Capabilities): 1, topicRoot + "+/" + string(Status): 0}, nil)
+	}, map[string]byte{topicRoot + "+/" + string(KindReports): 1, topicRoot + "+/" + string(KindCapabilities): 1, topicRoot + "+/" + string(KindStatus): 0}, nil)
 }
 
-// Topics are what a client of a broker reads.
+// Topics are the topics that a client of a broker reads.
 type Topics struct {
-	Read []string // it has to be allowed to read these
-	Also []string // and reads these if it may
-	// Hear is called with each message, one at a time, until the connection is lost or closed. It must return soon. Messages
-	// that the broker has kept for later readers are left out.
-	Hear func(topic string, payload []byte)
-	Will *Word // what the broker is to publish if the connection is lost; nil means nothing
+	Read     []string // topics that the client must be allowed to read
+	Optional []string // topics that it reads if it is allowed to
+	// Handle is called with each message, one at a time, until the connection is lost or closed. It must return soon.
+	// It doesn't get messages that the broker has retained.
+	Handle func(topic string, payload []byte)
+	Will   *TopicMessage // the message that the broker publishes if the connection is lost; nil for none
 }
 
-// A Word is something that is said under a topic.
-type Word struct {
+// A TopicMessage is a message that is published under a topic.
+type TopicMessage struct {
 	Topic   string
 	Payload []byte
 }
@@ -66,18 +66,18 @@ func (s Server) Join(ctx context.Context, t Topics) (*Conn, error) {
 	for _, topic := range t.Read {
 		read[topic] = 1
 	}
-	for _, topic := range t.Also {
+	for _, topic := range t.Optional {
 		also[topic] = 1
 	}
 	return s.dial(ctx, t.Will, func(m paho.Message) {
 		if !m.Retained() {
-			t.Hear(m.Topic(), m.Payload())
+			t.Handle(m.Topic(), m.Payload())
 		}
 	}, read, also)
 }
 
-// dial connects to the broker. The topics in also may be refused.
-func (s Server) dial(ctx context.Context, will *Word, hear func(paho.Message), topics, also map[string]byte) (*Conn, error) {
+// dial connects to the broker. The broker may refuse the topics in also.
+func (s Server) dial(ctx context.Context, will *TopicMessage, hear func(paho.Message), topics, also map[string]byte) (*Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	c := &Conn{lost: make(chan struct{})}
@@ -88,10 +88,10 @@ func (s Server) dial(ctx context.Context, will *Word, hear func(paho.Message), t
 		o.SetBinaryWill(will.Topic, will.Payload, 1, false)
 	}
 	o.SetCustomOpenConnectionFn(func(at *url.URL, _ paho.ClientOptions) (net.Conn, error) { return open(ctx, at) })
-	o.SetConnectionLostHandler(func(_ paho.Client, err error) { c.lose(err) })
+	o.SetConnectionLostHandler(func(_ paho.Client, err error) { c.markLost(err) })
 	o.SetDefaultPublishHandler(func(_ paho.Client, m paho.Message) { hear(m) })
 	c.client = paho.NewClient(o)
-	if err := finish(ctx, c.client.Connect()); err != nil {
+	if err := waitToken(ctx, c.client.Connect()); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("connect to the broker: %w", err)
 	}
@@ -108,10 +108,10 @@ func (s Server) dial(ctx context.Context, will *Word, hear func(paho.Message), t
 	return c, nil
 }
 
-// subscribe has the broker send what is said under topics. It returns ErrRefused if that is not allowed for one of them.
+// subscribe subscribes to topics. It returns ErrRefused if the broker refuses one of them.
 func (c *Conn) subscribe(ctx context.Context, topics map[string]byte) error {
 	token := c.client.SubscribeMultiple(topics, nil)
-	if err := finish(ctx, token); err != nil {
+	if err := waitToken(ctx, token); err != nil {
 		return fmt.Errorf("subscribe at the broker: %w", err)
 	}
 	if t, ok := token.(*paho.SubscribeToken); ok {
@@ -144,11 +144,11 @@ func open(ctx context.Context, at *url.URL) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bound(conn), nil
+	return newBoundedConn(conn), nil
 }
 
-// messageOf returns what an agent has said; false if the topic is no agent's.
-func messageOf(m paho.Message) (Message, bool) {
+// agentMessage returns an agent's message; false if the topic isn't an agent's.
+func agentMessage(m paho.Message) (Message, bool) {
 	rest, ok := strings.CutPrefix(m.Topic(), topicRoot)
 	agent, kind, within := strings.Cut(rest, "/")
 	heard := Message{Agent: agent, Kind: Kind(kind), Payload: m.Payload(), Retained: m.Retained()}
@@ -158,8 +158,8 @@ func messageOf(m paho.Message) (Message, bool) {
 	return heard, ok && within
 }
 
-// finish waits until the library has done something.
-func finish(ctx context.Context, t paho.Token) error {
+// waitToken waits until an action of the library is done.
+func waitToken(ctx context.Context, t paho.Token) error {
 	select {
 	case <-t.Done():
 		return t.Error()
@@ -172,61 +172,62 @@ func finish(ctx context.Context, t paho.Token) error {
 type Conn struct {
 	client paho.Client
 
-	mu   sync.Mutex
-	over bool
-	err  error
-	lost chan struct{}
+	mu     sync.Mutex
+	closed bool
+	err    error
+	lost   chan struct{}
 }
 
-// lose records that the connection is lost.
-func (c *Conn) lose(err error) {
+// markLost records that the connection is lost.
+func (c *Conn) markLost(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.over {
-		c.over, c.err = true, err
+	if !c.closed {
+		c.closed, c.err = true, err
 		close(c.lost)
 	}
 }
 
-// Lost returns a channel that is closed once the connection is lost or closed.
+// Lost returns a channel that is closed when the connection is lost or closed.
 func (c *Conn) Lost() <-chan struct{} { return c.lost }
 
-// Err returns why the connection is lost; nil if it is not, or was closed.
+// Err returns why the connection was lost; nil if it wasn't, or was closed.
 func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
 }
 
-// Close closes the connection. After that hear is not called anymore, except by a call that runs.
+// Close closes the connection. After that hear is not called anymore, but a running call may continue.
 func (c *Conn) Close() {
 	c.client.Disconnect(0)
-	c.lose(nil)
+	c.markLost(nil)
 }
 
-// Send publishes a command for an agent, once. An error means that nobody knows whether the broker has it.
+// Send publishes a command for an agent, once. After an error, it is unknown whether the broker has it.
 func (c *Conn) Send(ctx context.Context, agent string, command Command) error {
-	raw, err := plainjson.Marshal(command.wire())
+	raw, err := plainjson.Marshal(command.encode())
 	if err != nil {
 		return fmt.Errorf("encode a command: %w", err)
 	}
-	return c.publish(ctx, Word{topicRoot + agent + "/" + commandsTopic, raw}, 1)
+	return c.publish(ctx, TopicMessage{topicRoot + agent + "/" + commandsTopic, raw}, 1)
 }
 
-// Say publishes something, once. An error means that nobody knows whether the broker has it; without one, the broker may still
-// have lost it.
-func (c *Conn) Say(ctx context.Context, w Word) error { return c.publish(ctx, w, 0) }
+// Publish publishes a message, once. After an error, it is unknown whether the broker has it; without one, the broker
+// may still have lost it.
+func (c *Conn) Publish(ctx context.Context, w TopicMessage) error { return c.publish(ctx, w, 0) }
 
-// errClosed says that there is no connection to the broker anymore.
+// errClosed is returned after the connection to the broker was lost or closed.
 var errClosed = errors.New("the connection to the broker is lost or closed")
 
-// publishPacket publishes something. With a qos of 1 it waits until the broker says that it has it.
-func (c *Conn) publish(ctx context.Context, w Word, qos byte) error {
+// publish publishes a message. With a qos of 1 it waits until the broker acknowledges it.
+func (c *Conn) publish(ctx context.Context, w TopicMessage, qos byte) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	said := make(chan error, 1)
-	// If the connection is lost at the wrong moment, the library waits for publishTimeout in Publish. Nobody else does.
-	go func() { said <- finish(ctx, c.client.Publish(w.Topic, qos, false, w.Payload)) }()
+	// If the connection is lost at the wrong moment, the library's Publish blocks for publishTimeout. So it runs in a
+	// goroutine.
+	go func() { said <- waitToken(ctx, c.client.Publish(w.Topic, qos, false, w.Payload)) }()
 	var err error
 	select {
 	case err = <-said:

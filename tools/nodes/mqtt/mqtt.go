@@ -1,8 +1,8 @@
-// Package mqtt speaks with edge agents over an MQTT 3.1.1 broker, in the words of EvoClaw.
+// Package mqtt exchanges messages with edge agents over an MQTT 3.1.1 broker, in EvoClaw's format.
 //
-// Each agent has a name and a few topics below it: it reads its commands there, and writes its reports, a status now and
-// then, and its capabilities. Nobody proves who they are: whoever may publish at the broker may speak for any agent. So what
-// comes over a Conn is never trusted.
+// Each agent has a name and a few topics below it: it reads its commands there, and publishes its reports, its status
+// from time to time, and its capabilities. Nobody proves an identity: whoever may publish at the broker may publish for
+// any agent. So nothing that comes over a Conn is trusted.
 package mqtt
 
 import (
@@ -18,33 +18,33 @@ import (
 	"parley/tools/nodes"
 )
 
-// edgePlatform is what is shown as the platform of an edge agent.
+// edgePlatform is the platform that is shown for an edge agent.
 const edgePlatform = "mqtt/evoclaw"
 
-// A Kind is what a message of an agent is about.
+// A Kind is the kind of an agent's message.
 type Kind string
 
-// The kinds. They are the last words of the topics.
+// The kinds of messages. They are the last parts of the topics.
 const (
-	Reports      Kind = "reports"      // how a command has ended
-	Status       Kind = "status"       // a sign of life
-	Capabilities Kind = "capabilities" // what the agent can do
+	KindReports      Kind = "reports"      // how a command has ended
+	KindStatus       Kind = "status"       // a sign of life
+	KindCapabilities Kind = "capabilities" // what the agent can do
 )
 
-// The topics begin with topicRoot, and go on with an agent's name and a Kind, or commands.
+// A topic is topicRoot, an agent's name, and a Kind or commandsTopic.
 const (
 	topicRoot     = "evoclaw/agents/"
 	commandsTopic = "commands"
 )
 
-// A Message is what an agent has said.
+// A Message is a message of an agent.
 type Message struct {
-	Agent   string // its name, as it stands in the topic
+	Agent   string // its name in the topic
 	Kind    Kind
 	Payload []byte // at most nodes.MaxResult bytes
-	// TooLarge says that there was more, and that Payload is empty.
+	// TooLarge says that the payload was too large, and that Payload is empty.
 	TooLarge bool
-	// Retained says that the broker has kept the message: the agent may be gone since.
+	// Retained says that the broker has stored the message, so the agent may be gone.
 	Retained bool
 }
 
@@ -56,7 +56,8 @@ type Command struct {
 	Timeout    time.Duration
 }
 
-// A command and its payload as they stand on the wire. Some agents read the id only at the top, and others only below.
+// A command and its payload in the wire format. Some agents read the id only at the top, and others only in the
+// payload.
 type wireCommand struct {
 	Command   string      `json:"command"`
 	Payload   wirePayload `json:"payload"`
@@ -70,8 +71,8 @@ type wirePayload struct {
 	RequestID  string          `json:"request_id"`
 }
 
-// wire returns a command as it stands on the wire.
-func (c Command) wire() wireCommand {
+// encode returns a command in the wire format.
+func (c Command) encode() wireCommand {
 	return wireCommand{"tool", wirePayload{c.Tool, c.Parameters, c.Timeout.Milliseconds(), c.ID}, c.ID}
 }
 
@@ -94,10 +95,10 @@ const (
 	statusError   = "error"
 )
 
-// ErrNoReport says that a message is no report of how a command has ended.
+// ErrNoReport is returned for a message that doesn't report the end of a command.
 var ErrNoReport = errors.New("this is no report of a command")
 
-// ParseReport reads a report. It returns ErrNoReport for anything else. Fields of a wrong type are empty.
+// ParseReport reads a report. It returns ErrNoReport for any other message. Fields of a wrong type are empty.
 func ParseReport(payload []byte) (r Report, err error) {
 	err = json.Unmarshal(payload, &r)
 	if _, mistyped := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !mistyped {
@@ -109,17 +110,17 @@ func ParseReport(payload []byte) (r Report, err error) {
 	return r, nil
 }
 
-// Took returns how long the command took, as the agent says.
+// Took returns how long the command took, according to the agent.
 func (r Report) Took() time.Duration {
 	return time.Duration(math.Max(0, math.Min(r.Elapsed, float64(nodes.MaxTimeout.Milliseconds())))) * time.Millisecond
 }
 
-// Outcome returns how the command has ended: what the agent says of the result, or why the command has failed.
+// Outcome returns how the command has ended: its result according to the agent, or why it has failed.
 func (r Report) Outcome() (nodes.Outcome, error) {
 	out := nodes.Outcome{Status: nodes.Done, Milliseconds: r.Took().Milliseconds()}
-	said := said{r.Result, r.Stderr, r.ExitCode}
+	said := commandOutput{r.Result, r.Stderr, r.ExitCode}
 	if r.Status == statusError {
-		out.Status, out.Error = nodes.Failed, &tools.Error{Code: codeOf(r.ErrorType), Message: said.after(r.Error)}
+		out.Status, out.Error = nodes.Failed, &tools.Error{Code: codeOf(r.ErrorType), Message: said.appendTo(r.Error)}
 		return out, nil
 	}
 	raw, err := said.json()
@@ -130,7 +131,7 @@ func (r Report) Outcome() (nodes.Outcome, error) {
 	return out, nil
 }
 
-// codeOf returns Parley's code for a type of failure.
+// codeOf returns Parley's code for an agent's type of failure.
 func codeOf(errorType string) tools.Code {
 	switch errorType {
 	case "timeout":
@@ -145,8 +146,8 @@ func codeOf(errorType string) tools.Code {
 	return tools.ExecutionFailed
 }
 
-// Names returns the names that capabilities are, sorted and each once; false if they are no list of names. Names that no
-// tool can have are left out.
+// Names returns the names in a list of capabilities, sorted and without duplicates; false if it is not a list of names.
+// It leaves out names that no tool can have.
 func Names(payload []byte) ([]string, bool) {
 	var names []string
 	if json.Unmarshal(payload, &names) != nil {
@@ -161,18 +162,18 @@ func Names(payload []byte) ([]string, bool) {
 	if names == nil {
 		return nil, false
 	}
-	return tidy(names), true
+	return cleanToolNames(names), true
 }
 
-// tidy sorts names of tools, leaves out what can be none, and bounds how many there are.
-func tidy(names []string) []string {
+// cleanToolNames sorts names of tools, leaves out invalid ones, and limits their number.
+func cleanToolNames(names []string) []string {
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isToolName(name) })
 	slices.Sort(names)
 	names = slices.Compact(names)
 	return names[:min(len(names), nodes.MaxTools)]
 }
 
-// isToolName reports whether a tool of an edge agent can have a name.
+// isToolName reports whether an edge agent's tool can have a name.
 func isToolName(name string) bool {
 	return name != "" && len(name) <= maxToolName &&
 		strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""

@@ -82,7 +82,7 @@ func TestOffer(t *testing.T) {
 	}
 }
 
-// What edge agents say over a real broker comes as it was said; what is too large for a message doesn't end the connection.
+// Messages of edge agents arrive unchanged over a real broker; a message that is too large doesn't end the connection.
 func TestConn(t *testing.T) {
 	t.Parallel()
 	b := mqtttest.New(t)
@@ -102,7 +102,7 @@ func TestConn(t *testing.T) {
 		kind  mqtt.Kind
 		bytes int
 		large bool
-	}{{mqtt.Status, 5, false}, {mqtt.Reports, 0, true}, {mqtt.Reports, 0, true}, {mqtt.Reports, nodes.MaxResult, false}, {mqtt.Capabilities, 8, false}} {
+	}{{mqtt.KindStatus, 5, false}, {mqtt.KindReports, 0, true}, {mqtt.KindReports, 0, true}, {mqtt.KindReports, nodes.MaxResult, false}, {mqtt.KindCapabilities, 8, false}} {
 		if m := <-heard; m.Agent != "pi" || m.Kind != want.kind || len(m.Payload) != want.bytes || m.TooLarge != want.large || m.Retained {
 			t.Errorf("%s %s: %d bytes, too large: %t, retained: %t", m.Agent, m.Kind, len(m.Payload), m.TooLarge, m.Retained)
 		}
@@ -110,7 +110,7 @@ func TestConn(t *testing.T) {
 	if err := conn.Send(t.Context(), "pi", mqtt.Command{ID: "tool-1", Tool: "bash", Parameters: []byte(`{"command":"true"}`), Timeout: time.Second}); err != nil {
 		t.Fatal(err)
 	}
-	if m := <-heard; m.Kind != mqtt.Reports || string(m.Payload) != `{"status":"success","tool":"bash"}` {
+	if m := <-heard; m.Kind != mqtt.KindReports || string(m.Payload) != `{"status":"success","tool":"bash"}` {
 		t.Errorf("%+v", m)
 	}
 	b.Kill()

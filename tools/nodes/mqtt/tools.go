@@ -8,23 +8,23 @@ import (
 	"parley/tools/nodes"
 )
 
-// Timeout is how long a command may take by default: as long as these agents allow by themselves.
+// Timeout is how long a command may take by default, which is also the agents' own default.
 const Timeout = 30 * time.Second
 
-// OfferOf returns what an agent offers whose tools have these names. Agents say no more of them than the names, so the
-// arguments are those that tools of these names have; a tool of any other name takes what the model passes. None of them is
-// said to change nothing: an agent cannot prove who it is. A call may take timeout.
+// OfferOf returns the offer of an agent whose tools have these names. Agents report only the names, so the arguments
+// are those that tools of these names usually have; a tool of another name accepts any arguments. None of them counts
+// as pure, because an agent cannot prove its identity. A call may take timeout.
 func OfferOf(names []string, timeout time.Duration) nodes.Offer {
 	offer := nodes.Offer{Platform: edgePlatform, Tools: []nodes.Tool{}}
-	for _, name := range tidy(names) {
-		about, schema := known(name)
+	for _, name := range cleanToolNames(names) {
+		about, schema := describeTool(name)
 		offer.Tools = append(offer.Tools, nodes.Tool{Name: name, Description: about, Schema: json.RawMessage(schema), Timeout: timeout.Milliseconds()})
 	}
 	return offer
 }
 
-// known returns the description and the schema of a tool's arguments.
-func known(name string) (about, schema string) {
+// describeTool returns the description and the schema of a tool's arguments.
+func describeTool(name string) (about, schema string) {
 	switch name {
 	case "bash":
 		return textBash, `{"type":"object","properties":{"command":{"type":"string","description":"the command line"}},"required":["command"],"additionalProperties":false}`

@@ -16,7 +16,7 @@ import (
 	"parley/tools/plainjson"
 )
 
-// protocolVersion is that of the lines before the link.
+// protocolVersion is the version of the lines before the link.
 const protocolVersion = 1
 
 // A Hello is the node's first line.
@@ -27,7 +27,7 @@ type Hello struct {
 	Capabilities []string `json:"capabilities"`
 }
 
-// HelloOf returns the first line of a node with that public key.
+// HelloOf returns the first line of a node with this public key.
 func HelloOf(key []byte, release string, capabilities []string) Hello {
 	return Hello{protocolVersion, key, release, capabilities}
 }
@@ -44,15 +44,15 @@ type Ready struct {
 	Refused string `json:"refused,omitempty"`
 }
 
-// Bounds of the lines.
+// Limits of the lines.
 const (
 	maxLine  = 4 << 10 // bytes
 	maxShown = 500     // bytes of what was read instead
 )
 
-// Introduce is the node's end of the lines: it sends a Hello, and waits for the server's Greeting for up to patience. The link
-// begins after Begin. The error is io.EOF if the other end has closed the connection.
-func Introduce(conn net.Conn, h Hello, patience time.Duration) (g Greeting, err error) {
+// SendHello is the node's end of the preamble: it sends a Hello, and waits for the server's Greeting for at most
+// patience. The link begins after SendReady. The error is io.EOF if the other end has closed the connection.
+func SendHello(conn net.Conn, h Hello, patience time.Duration) (g Greeting, err error) {
 	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		return g, fmt.Errorf("bound the beginning: %w", err)
 	}
@@ -75,36 +75,37 @@ func Introduce(conn net.Conn, h Hello, patience time.Duration) (g Greeting, err 
 	return g, nil
 }
 
-// Begin ends the lines: it tells the server that the link begins, or why the node refuses it.
-func Begin(conn net.Conn, refused string) error {
+// SendReady ends the preamble: it tells the server that the link begins, or why the node refuses it.
+func SendReady(conn net.Conn, refused string) error {
 	if err := writeLine(conn, Ready{refused}); err != nil {
 		return err
 	}
 	return conn.SetDeadline(time.Time{}) //nolint:wrapcheck // it says enough
 }
 
-// hear waits for the node's Hello. The error is a *Problem, or that of reading.
-func hear(conn net.Conn) (h Hello, err error) {
+// readHello waits for the node's Hello. Its error is a *Problem, or a read error.
+func readHello(conn net.Conn) (h Hello, err error) {
 	line, err := readLine(conn)
 	switch {
-	case err != nil && !errors.Is(err, errLong) && line != "": // whatever was said, no node has said it
-		return h, &Problem{Kind: Noise, Said: clean(line)}
+	case err != nil && !errors.Is(err, errLineTooLong) && line != "": // this output does not come from a node
+		return h, &Problem{Kind: ForeignOutput, Said: clean(line)}
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return h, &Problem{Kind: Silent}
-	case err != nil && !errors.Is(err, errLong):
+		return h, &Problem{Kind: NoOutput}
+	case err != nil && !errors.Is(err, errLineTooLong):
 		return h, err
 	}
 	switch {
 	case json.Unmarshal([]byte(line), &h) != nil || h.Version == 0:
-		return h, &Problem{Kind: Noise, Said: clean(line)}
+		return h, &Problem{Kind: ForeignOutput, Said: clean(line)}
 	case h.Version != protocolVersion || len(h.Key) != ed25519.PublicKeySize:
-		return h, &Problem{Kind: Other}
+		return h, &Problem{Kind: OtherVersion}
 	}
 	return h, nil
 }
 
-// greet sends the Greeting, and waits until the node is ready. The error is a *Problem, or that of reading or writing.
-func greet(conn net.Conn, g Greeting) error {
+// sendGreeting sends the Greeting, and waits until the node is ready. Its error is a *Problem, or an error of reading
+// or writing.
+func sendGreeting(conn net.Conn, g Greeting) error {
 	g.Version = protocolVersion
 	if err := writeLine(conn, g); err != nil {
 		return err
@@ -112,16 +113,16 @@ func greet(conn net.Conn, g Greeting) error {
 	line, err := readLine(conn)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &Problem{Kind: Silent}
+		return &Problem{Kind: NoOutput}
 	case err != nil:
 		return err
 	}
 	var r Ready
 	if json.Unmarshal([]byte(line), &r) != nil {
-		return &Problem{Kind: Noise, Said: clean(line)}
+		return &Problem{Kind: ForeignOutput, Said: clean(line)}
 	}
 	if r.Refused != "" {
-		return &Problem{Kind: Refused, Said: clean(r.Refused)}
+		return &Problem{Kind: ProgramRefuses, Said: clean(r.Refused)}
 	}
 	return nil
 }
@@ -137,10 +138,10 @@ func writeLine(w io.Writer, line any) error {
 	return nil
 }
 
-// errLong says that a line is too long.
-var errLong = errors.New("the line is too long")
+// errLineTooLong is returned for a line that is too long.
+var errLineTooLong = errors.New("the line is too long")
 
-// readLine reads one line, and not a byte more: the link follows. It returns what it has read, also if it fails.
+// readLine reads one line, and not a byte more, because the link follows. It returns what it has read even if it fails.
 func readLine(r io.Reader) (string, error) {
 	var line strings.Builder
 	for one := make([]byte, 1); line.Len() < maxLine; {
@@ -152,10 +153,10 @@ func readLine(r io.Reader) (string, error) {
 		}
 		line.WriteByte(one[0])
 	}
-	return line.String(), errLong
+	return line.String(), errLineTooLong
 }
 
-// clean returns what somebody else has written as one short line without control characters.
+// clean returns the other end's text as one short line without control characters.
 func clean(text string) string {
 	visible := strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

@@ -5,17 +5,17 @@ import "fmt"
 // A Kind is a kind of Problem.
 type Kind int
 
-// The kinds.
+// The kinds of problems.
 const (
-	Missing Kind = iota // ssh is not installed here, or can't be started; Said is why
-	Failed              // ssh itself has failed; Said is what it has said last
-	Absent              // the other end has no such program
-	Old                 // the program there doesn't know this way to start it
-	Other               // the program there speaks another version
-	Ended               // the program there has ended with Code; Said is what it has said last
-	Noise               // something else than the program has written first; Said is the beginning
-	Silent              // nothing came in time
-	Refused             // the program there refuses; Said is why
+	SSHMissing     Kind = iota // ssh is not installed here, or can't be started; Said has the reason
+	SSHFailed                  // ssh itself has failed; Said is its last line
+	ProgramMissing             // the other end has no such program
+	ProgramTooOld              // the program there doesn't know the option --stdio
+	OtherVersion               // the program there speaks another version
+	ProgramEnded               // the program there has ended with Code; Said is its last line
+	ForeignOutput              // something other than the program has written first; Said is the beginning
+	NoOutput                   // no output came in time
+	ProgramRefuses             // the program there refuses; Said has the reason
 )
 
 // A Problem says why a target can't be reached.
@@ -25,58 +25,58 @@ type Problem struct {
 	Code int
 }
 
-// Error says what is wrong.
+// Error returns a description of the problem.
 func (p *Problem) Error() string {
 	switch p.Kind {
-	case Missing:
+	case SSHMissing:
 		return fmt.Sprintf(textMissing, p.Said)
-	case Failed:
-		return fmt.Sprintf(textFailed, orNothing(p.Said))
-	case Absent:
+	case SSHFailed:
+		return fmt.Sprintf(textFailed, saidOrNothing(p.Said))
+	case ProgramMissing:
 		return textAbsent
-	case Old:
+	case ProgramTooOld:
 		return textOld
-	case Other:
+	case OtherVersion:
 		return textOther
-	case Ended:
-		return fmt.Sprintf(textEnded, p.Code, orNothing(p.Said))
-	case Noise:
+	case ProgramEnded:
+		return fmt.Sprintf(textEnded, p.Code, saidOrNothing(p.Said))
+	case ForeignOutput:
 		return fmt.Sprintf(textNoise, p.Said)
-	case Refused:
+	case ProgramRefuses:
 		return fmt.Sprintf(textRefused, p.Said)
-	case Silent:
+	case NoOutput:
 	}
 	return textSilent
 }
 
-// Remedy says what somebody can do about it.
+// Remedy returns what the operator can do about the problem.
 func (p *Problem) Remedy(t Target) string {
 	switch p.Kind {
-	case Missing:
+	case SSHMissing:
 		return textInstall
-	case Failed, Silent:
-		return fmt.Sprintf(textTry, t.by())
-	case Absent:
+	case SSHFailed, NoOutput:
+		return fmt.Sprintf(textTry, t.sshCommand())
+	case ProgramMissing:
 		return fmt.Sprintf(textPlace, Target{User: t.User, Host: t.Host, Port: t.Port, Program: "/opt/parley/bin/parley"})
-	case Old, Other:
+	case ProgramTooOld, OtherVersion:
 		return textUpgrade
-	case Noise:
+	case ForeignOutput:
 		return textQuiet
-	case Ended, Refused:
+	case ProgramEnded, ProgramRefuses:
 	}
 	return textLook
 }
 
-// orNothing returns what was said, or that it was nothing.
-func orNothing(said string) string {
+// saidOrNothing returns the text, or words that say that there was none.
+func saidOrNothing(said string) string {
 	if said == "" {
 		return textSaidNothing
 	}
 	return said
 }
 
-// by returns how a person connects to the target.
-func (t Target) by() string {
+// sshCommand returns the command with which a person connects to the target.
+func (t Target) sshCommand() string {
 	command := "ssh "
 	if t.Port != 0 {
 		command += fmt.Sprintf("-p %d ", t.Port)

@@ -18,13 +18,13 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Timing is how long ssh is waited for. Zero means the usual time.
+// Timing says how long to wait for ssh. Zero fields have defaults.
 type Timing struct {
 	Begin time.Duration // until the node is ready; 40 s
 	End   time.Duration // until ssh has ended once it is told to; 5 s
 }
 
-func (t Timing) orUsual() Timing {
+func (t Timing) withDefaults() Timing {
 	if t.Begin <= 0 {
 		t.Begin = 40 * time.Second
 	}
@@ -34,41 +34,42 @@ func (t Timing) orUsual() Timing {
 	return t
 }
 
-// A Way is how a target is reached.
-type Way struct {
+// A Connector connects to a target.
+type Connector struct {
 	Target Target
-	Env    []string // of this process: ssh gets only what it needs of it
+	Env    []string // this process's environment, of which ssh gets only what it needs
 	Timing Timing
-	// Redact removes secrets from what ssh and the other end say, which is logged.
+	// Redact removes secrets from the output of ssh and the other end, which is logged.
 	Redact func(text string) string
 	Log    *slog.Logger
 }
 
-// A Connection is one ssh, and the link's connection over it.
+// A Connection is a running ssh, and the link's connection over it.
 type Connection struct {
 	net.Conn
 	Hello Hello
 	child *child
 }
 
-// Wait waits until ssh has ended, which it does soon after Close.
+// Wait waits until ssh has ended, which happens soon after Close.
 func (c *Connection) Wait() { <-c.child.ended }
 
-// Connect starts ssh, and returns once the node at the other end is ready to begin a link. The end of ctx closes the connection.
-// Unless ctx has ended, the error is a *Problem.
-func (w Way) Connect(ctx context.Context, g Greeting) (*Connection, error) {
+// Connect starts ssh, and returns when the node at the other end is ready to begin a link. The end of ctx closes the
+// connection. Unless ctx has ended, the error is a *Problem.
+func (w Connector) Connect(ctx context.Context, g Greeting) (*Connection, error) {
 	return w.start(ctx, "node --stdio", func(conn net.Conn) (Hello, error) {
-		h, err := hear(conn)
+		h, err := readHello(conn)
 		if err == nil {
-			err = greet(conn, g)
+			err = sendGreeting(conn, g)
 		}
 		return h, err
 	})
 }
 
-// Check starts ssh, and returns what the node at the other end would say, which begins nothing. Errors are those of Connect.
-func (w Way) Check(ctx context.Context) (Hello, error) {
-	c, err := w.start(ctx, "node --stdio --check", hear)
+// Check starts ssh, and returns the Hello of the node at the other end, without beginning a link. Its errors are those
+// of Connect.
+func (w Connector) Check(ctx context.Context) (Hello, error) {
+	c, err := w.start(ctx, "node --stdio --check", readHello)
 	if err != nil {
 		return Hello{}, err
 	}
@@ -77,12 +78,12 @@ func (w Way) Check(ctx context.Context) (Hello, error) {
 	return c.Hello, nil
 }
 
-// start starts ssh, and meets the program at its other end.
-func (w Way) start(ctx context.Context, args string, meet func(net.Conn) (Hello, error)) (*Connection, error) {
-	w.Timing = w.Timing.orUsual()
+// start starts ssh, and exchanges the first lines with the program at its other end.
+func (w Connector) start(ctx context.Context, args string, meet func(net.Conn) (Hello, error)) (*Connection, error) {
+	w.Timing = w.Timing.withDefaults()
 	c, err := w.run(ctx, args)
 	if err != nil {
-		return nil, &Problem{Kind: Missing, Said: err.Error()}
+		return nil, &Problem{Kind: SSHMissing, Said: err.Error()}
 	}
 	err = c.SetDeadline(time.Now().Add(w.Timing.Begin))
 	if err == nil {
@@ -96,9 +97,9 @@ func (w Way) start(ctx context.Context, args string, meet func(net.Conn) (Hello,
 	}
 	known, isKnown := errors.AsType[*Problem](err)
 	if !isKnown {
-		c.child.leave() // ssh ends by itself, because the other end has: its code says why
+		c.child.closeInput() // ssh ends by itself, because the other end has: its exit code says why
 	}
-	_ = c.Close() // it has failed already
+	_ = c.Close() // the connection has failed already
 	c.Wait()
 	switch {
 	case ctx.Err() != nil:
@@ -113,21 +114,21 @@ func (w Way) start(ctx context.Context, args string, meet func(net.Conn) (Hello,
 }
 
 // run starts ssh.
-func (w Way) run(ctx context.Context, args string) (*Connection, error) {
+func (w Connector) run(ctx context.Context, args string) (*Connection, error) {
 	var files []*os.File // both ends of two pipes
 	for range 2 {
 		r, wr, err := os.Pipe()
 		if err != nil {
 			closeAll(files)
-			return nil, err //nolint:wrapcheck // the caller says what it is for
+			return nil, err //nolint:wrapcheck // the caller adds what it was for
 		}
 		files = append(files, r, wr)
 	}
-	ch := &child{said: &said{log: w.Log, redact: w.Redact, paced: rate.NewLimiter(1, 50)}, timing: w.Timing, left: make(chan struct{}), ended: make(chan struct{})}
+	ch := &child{said: &stderrLog{log: w.Log, redact: w.Redact, lineLimit: rate.NewLimiter(1, 50)}, timing: w.Timing, leaving: make(chan struct{}), ended: make(chan struct{})}
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), "ssh", w.Target.args(args)...)
 	cmd.Env = environment(w.Env) // the end of ctx closes its standard input: see below
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[3], ch.said
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's Ctrl-C is not for it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that a terminal's Ctrl-C doesn't reach it
 	cmd.WaitDelay = time.Second
 	ch.cmd = cmd
 	if err := cmd.Start(); err != nil {
@@ -136,7 +137,7 @@ func (w Way) run(ctx context.Context, args string) (*Connection, error) {
 	}
 	closeAll([]*os.File{files[0], files[3]})
 	go ch.wait() // Connection.Wait waits for it
-	conn := &stream{in: files[2], out: files[1], name: w.Target.String(), closed: ch.leave}
+	conn := &stream{in: files[2], out: files[1], name: w.Target.String(), onClose: ch.closeInput}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	go func() { <-ch.ended; stop() }() // ends with ssh
 	return &Connection{Conn: conn, child: ch}, nil
@@ -167,7 +168,7 @@ func (t Target) args(args string) []string {
 	return append(all, "-l", t.User, "--", t.Host, program+" "+args)
 }
 
-// environment returns what ssh needs of this process's environment; the rest may be secret.
+// environment returns the part of this process's environment that ssh needs; the rest may be secret.
 func environment(all []string) (needed []string) {
 	for _, one := range all {
 		name, _, _ := strings.Cut(one, "=")
@@ -178,29 +179,29 @@ func environment(all []string) (needed []string) {
 	return needed
 }
 
-// A child is an ssh that was started.
+// A child is an ssh process.
 type child struct {
-	cmd    *exec.Cmd
-	said   *said
-	timing Timing
-	once   sync.Once
-	left   chan struct{} // closed once it is to end
-	ended  chan struct{} // closed once it has
+	cmd     *exec.Cmd
+	said    *stderrLog
+	timing  Timing
+	once    sync.Once
+	leaving chan struct{} // closed once it is to end
+	ended   chan struct{} // closed once it has
 }
 
-// leave gives ssh a moment to end: its standard input is closed, or is about to be.
-func (c *child) leave() { c.once.Do(func() { close(c.left) }) }
+// closeInput gives ssh a moment to end: its standard input is closed, or is about to be.
+func (c *child) closeInput() { c.once.Do(func() { close(c.leaving) }) }
 
 // wait waits until ssh has ended, and kills it if it takes too long.
 func (c *child) wait() {
 	done := make(chan struct{})
 	go func() {
-		_ = c.cmd.Wait() // problem looks at how it has ended
+		_ = c.cmd.Wait() // problem examines how it has ended
 		close(done)
 	}()
 	select {
 	case <-done:
-	case <-c.left:
+	case <-c.leaving:
 		select {
 		case <-done:
 		case <-time.After(c.timing.End):
@@ -211,79 +212,79 @@ func (c *child) wait() {
 	close(c.ended)
 }
 
-// The codes with which ssh and shells end.
+// Exit codes of ssh and shells.
 const (
-	codeFailed = 255 // ssh itself
-	codeAbsent = 127 // the shell: there is no such program
-	codeBarred = 126 // the shell: it can't be run
-	codeUsage  = 2   // parley: it was called wrongly
+	exitSSHFailed     = 255 // ssh itself
+	exitNotFound      = 127 // the shell: there is no such program
+	exitNotExecutable = 126 // the shell: it can't be run
+	exitUsage         = 2   // parley: it was called wrongly
 )
 
-// problem says why the connection has ended before it began.
+// problem returns why the connection ended before the link began.
 func (c *child) problem() *Problem {
-	p := &Problem{Kind: Ended, Said: c.said.last(), Code: c.cmd.ProcessState.ExitCode()}
+	p := &Problem{Kind: ProgramEnded, Said: c.said.lastText(), Code: c.cmd.ProcessState.ExitCode()}
 	switch p.Code {
-	case codeFailed:
-		p.Kind = Failed
-	case codeAbsent, codeBarred:
-		p.Kind = Absent
-	case codeUsage:
-		p.Kind = Old
+	case exitSSHFailed:
+		p.Kind = SSHFailed
+	case exitNotFound, exitNotExecutable:
+		p.Kind = ProgramMissing
+	case exitUsage:
+		p.Kind = ProgramTooOld
 	}
 	return p
 }
 
-// said is what ssh and the other end write to the standard error: it is logged, line by line, and the last line is kept.
-type said struct {
-	log    *slog.Logger
-	redact func(string) string
-	paced  *rate.Limiter
+// stderrLog logs the standard error of ssh and the other end, line by line, and keeps the last line.
+type stderrLog struct {
+	log       *slog.Logger
+	redact    func(string) string
+	lineLimit *rate.Limiter
 
-	mu   sync.Mutex
-	rest []byte // the beginning of a line
-	kept string // the last line that has any text
+	mu          sync.Mutex
+	partialLine []byte // the beginning of a line
+	lastLine    string // the last line that has any text
 }
 
-// maxSaid is how many bytes of a line are kept; the others are dropped.
-const maxSaid = 4000
+// maxKeptLine is how many bytes of a line are kept; the rest is dropped.
+const maxKeptLine = 4000
 
-// Write implements io.Writer. It never fails: what is too much is dropped.
-func (s *said) Write(p []byte) (int, error) {
+// Write implements io.Writer. It never fails: lines beyond the limit are dropped.
+func (s *stderrLog) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range p {
 		if b == '\n' {
-			s.line()
-		} else if len(s.rest) < maxSaid {
-			s.rest = append(s.rest, b)
+			s.endLine()
+		} else if len(s.partialLine) < maxKeptLine {
+			s.partialLine = append(s.partialLine, b)
 		}
 	}
 	return len(p), nil
 }
 
-// line ends a line. The caller holds mu.
-func (s *said) line() {
-	text := string(s.rest)
-	s.rest = s.rest[:0]
-	if s.redact != nil { // before it is cut
+// endLine ends a line. The caller holds mu.
+func (s *stderrLog) endLine() {
+	text := string(s.partialLine)
+	s.partialLine = s.partialLine[:0]
+	if s.redact != nil { // before the line is shortened
 		text = s.redact(text)
 	}
 	text = clean(text)
 	if text == "" {
 		return
 	}
-	s.kept = text
-	if s.paced.Allow() {
+	s.lastLine = text
+	if s.lineLimit.Allow() {
 		s.log.Info("the other end of an ssh target says", slog.String("text", text))
 	}
 }
 
-// last returns the last line that was said.
-func (s *said) last() string {
+// lastText returns the last line that has any text.
+func (s *stderrLog) lastText() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.line()
-	return s.kept
+	s.endLine()
+	return s.lastLine
 }
 
-var _ io.Writer = (*said)(nil)
+var _ io.Writer = (*stderrLog)(nil)

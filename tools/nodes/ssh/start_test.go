@@ -20,8 +20,8 @@ import (
 	"parley/tools/testlog"
 )
 
-// isSSH makes a shell script the ssh of this test.
-func isSSH(t *testing.T, script string) (dir string) {
+// installFakeSSH makes a shell script the ssh of this test.
+func installFakeSSH(t *testing.T, script string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
@@ -31,24 +31,24 @@ func isSSH(t *testing.T, script string) (dir string) {
 	return dir
 }
 
-func way(t *testing.T) ssh.Way {
+func newConnector(t *testing.T) ssh.Connector {
 	t.Helper()
 	target, err := ssh.Parse("ssh://ops@box:2222")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ssh.Way{Target: target, Env: os.Environ(), Log: slog.New(slog.DiscardHandler), Timing: ssh.Timing{Begin: time.Minute, End: time.Minute}}
+	return ssh.Connector{Target: target, Env: os.Environ(), Log: slog.New(slog.DiscardHandler), Timing: ssh.Timing{Begin: time.Minute, End: time.Minute}}
 }
 
 var (
-	key      = bytes.Repeat([]byte("k"), 32)
-	greeting = ssh.Greeting{Key: key, Name: "ssh-ops-box-2222"}
+	testKey      = bytes.Repeat([]byte("k"), 32)
+	testGreeting = ssh.Greeting{Key: testKey, Name: "ssh-ops-box-2222"}
 )
 
-// hello is what a node says first.
-const hello = `echo '{"parley_node":1,"key":"a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=","release":"1.0","capabilities":["exec"]}'` + "\n"
+// helloScript prints a node's first line.
+const helloScript = `echo '{"parley_node":1,"key":"a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=","release":"1.0","capabilities":["exec"]}'` + "\n"
 
-// Whatever is wrong has words of its own, and a remedy.
+// Each problem has its own words and a remedy.
 func TestProblems(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string
@@ -56,29 +56,29 @@ func TestProblems(t *testing.T) {
 		says   string
 		remedy string
 	}{
-		"no way":      {"echo 'Host key verification failed.' >&2; exit 255", ssh.Failed, "ssh can't connect: Host key verification failed.", "run `ssh -p 2222 ops@box true`"},
-		"no words":    {"exit 255", ssh.Failed, "it doesn't say why", "ssh -p 2222 ops@box true"},
-		"no parley":   {"echo 'sh: parley: not found' >&2; exit 127", ssh.Absent, "there is no parley", `runs_on = "ssh://ops@box:2222/opt/parley/bin/parley"`},
-		"not to run":  {"exit 126", ssh.Absent, "there is no parley", "install parley there"},
-		"old":         {"echo 'parley: unknown flag --stdio' >&2; exit 2", ssh.Old, "too old", "the same release"},
-		"another one": {`echo '{"parley_node":7,"key":"x"}'; cat`, ssh.Noise, "", ""},
-		"version":     {strings.Replace(hello, `node":1`, `node":2`, 1) + "cat", ssh.Other, "different protocol", "the same release"},
-		"setup":       {"echo 'log' >&2; echo 'parley: what is wrong' >&2; exit 78", ssh.Ended, "ended with code 78: parley: what is wrong", "parley node --stdio --check"},
-		"noise":       {"echo 'Welcome to \033[1mbox\033[0m'; cat", ssh.Noise, `writes first there: "Welcome to [1mbox [0m"`, ".bashrc"},
-		"noise only":  {"printf 'Password: '; exit 0", ssh.Noise, `"Password:"`, ".bashrc"},
-		"much noise":  {"head -c 100000 /dev/zero | tr '\\0' x; cat", ssh.Noise, "xxx", ".bashrc"},
-		"later noise": {hello + "read x; echo oh; cat", ssh.Noise, `"oh"`, ".bashrc"},
-		"refusal":     {hello + `read x; echo '{"refused":"another server"}'; cat`, ssh.Refused, "the parley there refuses: another server", "--check"},
-		"end":         {hello + "read x; exit 1", ssh.Ended, "code 1", "--check"},
+		"no way":      {"echo 'Host key verification failed.' >&2; exit 255", ssh.SSHFailed, "ssh can't connect: Host key verification failed.", "run `ssh -p 2222 ops@box true`"},
+		"no words":    {"exit 255", ssh.SSHFailed, "it doesn't say why", "ssh -p 2222 ops@box true"},
+		"no parley":   {"echo 'sh: parley: not found' >&2; exit 127", ssh.ProgramMissing, "there is no parley", `runs_on = "ssh://ops@box:2222/opt/parley/bin/parley"`},
+		"not to run":  {"exit 126", ssh.ProgramMissing, "there is no parley", "install parley there"},
+		"old":         {"echo 'parley: unknown flag --stdio' >&2; exit 2", ssh.ProgramTooOld, "too old", "the same release"},
+		"another one": {`echo '{"parley_node":7,"key":"x"}'; cat`, ssh.ForeignOutput, "", ""},
+		"version":     {strings.Replace(helloScript, `node":1`, `node":2`, 1) + "cat", ssh.OtherVersion, "different protocol", "the same release"},
+		"setup":       {"echo 'log' >&2; echo 'parley: what is wrong' >&2; exit 78", ssh.ProgramEnded, "ended with code 78: parley: what is wrong", "parley node --stdio --check"},
+		"noise":       {"echo 'Welcome to \033[1mbox\033[0m'; cat", ssh.ForeignOutput, `writes first there: "Welcome to [1mbox [0m"`, ".bashrc"},
+		"noise only":  {"printf 'Password: '; exit 0", ssh.ForeignOutput, `"Password:"`, ".bashrc"},
+		"much noise":  {"head -c 100000 /dev/zero | tr '\\0' x; cat", ssh.ForeignOutput, "xxx", ".bashrc"},
+		"later noise": {helloScript + "read x; echo oh; cat", ssh.ForeignOutput, `"oh"`, ".bashrc"},
+		"refusal":     {helloScript + `read x; echo '{"refused":"another server"}'; cat`, ssh.ProgramRefuses, "the parley there refuses: another server", "--check"},
+		"end":         {helloScript + "read x; exit 1", ssh.ProgramEnded, "code 1", "--check"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			isSSH(t, c.script)
-			_, err := way(t).Connect(t.Context(), greeting)
+			installFakeSSH(t, c.script)
+			_, err := newConnector(t).Connect(t.Context(), testGreeting)
 			p, ok := errors.AsType[*ssh.Problem](err)
-			if !ok || p.Kind != c.kind || !strings.Contains(p.Error(), c.says) || !strings.Contains(p.Remedy(way(t).Target), c.remedy) {
+			if !ok || p.Kind != c.kind || !strings.Contains(p.Error(), c.says) || !strings.Contains(p.Remedy(newConnector(t).Target), c.remedy) {
 				t.Errorf("it is %v", err)
 				if ok {
-					t.Errorf("of the kind %d, remedy %q", p.Kind, p.Remedy(way(t).Target))
+					t.Errorf("of the kind %d, remedy %q", p.Kind, p.Remedy(newConnector(t).Target))
 				}
 			}
 		})
@@ -87,19 +87,19 @@ func TestProblems(t *testing.T) {
 
 func TestNoSSH(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	_, err := way(t).Check(t.Context())
-	if p, ok := errors.AsType[*ssh.Problem](err); !ok || p.Kind != ssh.Missing || !strings.Contains(p.Remedy(way(t).Target), "openssh-client") {
+	_, err := newConnector(t).Check(t.Context())
+	if p, ok := errors.AsType[*ssh.Problem](err); !ok || p.Kind != ssh.SSHMissing || !strings.Contains(p.Remedy(newConnector(t).Target), "openssh-client") {
 		t.Errorf("it is %v", err)
 	}
 }
 
-// An ssh that says nothing, and doesn't end when it is told to, is killed with what it has started.
+// An ssh that is silent, and doesn't end when it is told to, is killed with the processes that it has started.
 func TestSilence(t *testing.T) {
-	dir := isSSH(t, "trap '' HUP INT TERM PIPE\necho $$ > $(dirname $0)/pid\nsleep 1000 & wait; wait; sleep 1000")
-	w := way(t)
+	dir := installFakeSSH(t, "trap '' HUP INT TERM PIPE\necho $$ > $(dirname $0)/pid\nsleep 1000 & wait; wait; sleep 1000")
+	w := newConnector(t)
 	w.Timing = ssh.Timing{Begin: 100 * time.Millisecond, End: 100 * time.Millisecond}
-	_, err := w.Connect(t.Context(), greeting)
-	if p, ok := errors.AsType[*ssh.Problem](err); !ok || p.Kind != ssh.Silent {
+	_, err := w.Connect(t.Context(), testGreeting)
+	if p, ok := errors.AsType[*ssh.Problem](err); !ok || p.Kind != ssh.NoOutput {
 		t.Errorf("it is %v", err)
 	}
 	raw, err := os.ReadFile(filepath.Join(dir, "pid"))
@@ -117,18 +117,19 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// The connection carries what comes next, and ssh ends with it. It gets nothing that it doesn't need.
+// The connection carries the data after the preamble, and ssh ends with it. ssh gets only the environment that it
+// needs.
 func TestConnection(t *testing.T) {
-	dir := isSSH(t, "env > $(dirname $0)/env\nprintf '%s\\n' \"$@\" > $(dirname $0)/args\necho 'the password is hunter2' >&2\n"+hello+"read x; echo '{}'; exec cat")
-	w := way(t)
+	dir := installFakeSSH(t, "env > $(dirname $0)/env\nprintf '%s\\n' \"$@\" > $(dirname $0)/args\necho 'the password is hunter2' >&2\n"+helloScript+"read x; echo '{}'; exec cat")
+	w := newConnector(t)
 	w.Env = append(os.Environ(), "PARLEY_SECRET=hunter2", "HOME=/home/of/the/server", "SSH_AUTH_SOCK=/agent", "LC_ALL=C", "LD_PRELOAD=/evil.so", "DISPLAY=:0")
 	var log testlog.Buffer
 	w.Log, w.Redact = slog.New(slog.NewTextHandler(&log, nil)), func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }
-	c, err := w.Connect(t.Context(), greeting)
+	c, err := w.Connect(t.Context(), testGreeting)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Hello.Release != "1.0" || !bytes.Equal(c.Hello.Key, key) || !slices.Equal(c.Hello.Capabilities, []string{"exec"}) {
+	if c.Hello.Release != "1.0" || !bytes.Equal(c.Hello.Key, testKey) || !slices.Equal(c.Hello.Capabilities, []string{"exec"}) {
 		t.Errorf("the node says %+v", c.Hello)
 	}
 	if _, err := c.Write([]byte("there and back")); err != nil {
@@ -172,9 +173,9 @@ func TestConnection(t *testing.T) {
 	}
 }
 
-// The end of the context ends ssh, also before the link begins.
+// The end of the context ends ssh, even before the link begins.
 func TestTheContextEnds(t *testing.T) {
-	dir := isSSH(t, "echo > $(dirname $0)/begun\nexec cat")
+	dir := installFakeSSH(t, "echo > $(dirname $0)/begun\nexec cat")
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		for {
@@ -185,15 +186,15 @@ func TestTheContextEnds(t *testing.T) {
 			<-time.After(time.Millisecond)
 		}
 	}()
-	if _, err := way(t).Connect(ctx, greeting); !errors.Is(err, context.Canceled) {
+	if _, err := newConnector(t).Connect(ctx, testGreeting); !errors.Is(err, context.Canceled) {
 		t.Errorf("it is %v", err)
 	}
 }
 
-// Check begins nothing: the server says nothing.
+// Check begins no link: the server sends nothing.
 func TestCheck(t *testing.T) {
-	dir := isSSH(t, "for last; do :; done; echo \"$last\" > $(dirname $0)/last\n"+hello+"cat > $(dirname $0)/said")
-	h, err := way(t).Check(t.Context())
+	dir := installFakeSSH(t, "for last; do :; done; echo \"$last\" > $(dirname $0)/last\n"+helloScript+"cat > $(dirname $0)/said")
+	h, err := newConnector(t).Check(t.Context())
 	if err != nil || h.Release != "1.0" {
 		t.Errorf("it is %+v, %v", h, err)
 	}

@@ -12,22 +12,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A stream is a connection that is read from one file and written to another.
+// A stream is a connection that reads from one file and writes to another.
 type stream struct {
 	in, out *os.File
 	name    string
 	closing sync.Once
-	closed  func() // if set, called once when it is closed
+	onClose func() // if set, called once when it is closed
 }
 
-// Standard returns the standard input and output of this process as a connection. From then on nothing else reads from the one, and
-// what else is written to the other goes to the standard error.
+// Standard returns the standard input and output of this process as a connection. From then on nothing else reads from
+// standard input, and other output to standard output goes to standard error.
 func Standard() (net.Conn, error) {
-	in, err := take(unix.Stdin, "stdin")
+	in, err := reopenStandard(unix.Stdin, "stdin")
 	if err != nil {
 		return nil, err
 	}
-	out, err := take(unix.Stdout, "stdout")
+	out, err := reopenStandard(unix.Stdout, "stdout")
 	if err != nil {
 		return nil, errors.Join(err, in.Close())
 	}
@@ -45,8 +45,8 @@ func Standard() (net.Conn, error) {
 	return s, nil
 }
 
-// take returns another descriptor of what a standard one is, whose reads and writes can be cut off.
-func take(fd int, name string) (*os.File, error) {
+// reopenStandard returns another descriptor of a standard file, with deadlines for reads and writes.
+func reopenStandard(fd int, name string) (*os.File, error) {
 	err := unix.SetNonblock(fd, true)
 	if err == nil {
 		fd, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, unix.Stderr+1)
@@ -60,17 +60,17 @@ func take(fd int, name string) (*os.File, error) {
 // Read implements net.Conn.
 func (s *stream) Read(p []byte) (int, error) {
 	n, err := s.in.Read(p)
-	return n, late(err)
+	return n, asNetError(err)
 }
 
 // Write implements net.Conn.
 func (s *stream) Write(p []byte) (int, error) {
 	n, err := s.out.Write(p)
-	return n, late(err)
+	return n, asNetError(err)
 }
 
-// late makes the error of a file whose deadline has passed one of a net.Conn: net/http asks for a net.Error.
-func late(err error) error {
+// asNetError turns the error of a file whose deadline has passed into a net.Error, which net/http needs.
+func asNetError(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return os.ErrDeadlineExceeded
 	}
@@ -81,8 +81,8 @@ func late(err error) error {
 func (s *stream) Close() (err error) {
 	s.closing.Do(func() {
 		err = errors.Join(s.out.Close(), s.in.Close())
-		if s.closed != nil {
-			s.closed()
+		if s.onClose != nil {
+			s.onClose()
 		}
 	})
 	return err

@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// scheme is what the text of a target begins with.
+// scheme is the prefix of a target's text.
 const scheme = "ssh://"
 
-// ErrTarget says that a text is no target.
+// ErrTarget is returned for a text that is not a target.
 var ErrTarget = errors.New(`no target such as "ssh://user@host", "ssh://user@host:2222" or "ssh://user@host/opt/parley/bin/parley"`)
 
-// A Target is a user on a machine, which ssh reaches, and the program there. Parse makes it; none of its texts begins with
-// "-", or has characters that mean something to a shell.
+// A Target is a user on a machine that ssh reaches, and the program there. Parse makes it; none of its texts begins
+// with "-", or has characters with a meaning for a shell.
 type Target struct {
 	User, Host string
 	Port       int    // 0 means what ssh takes
@@ -48,32 +48,32 @@ func Parse(text string) (Target, error) {
 	t.Host = strings.TrimSuffix(inner, "]")
 	isWhole := hasUser && isBracketed == (len(inner) > len(t.Host))
 	userFits := len(user) <= maxUser && !strings.HasPrefix(user, "-") && !strings.HasPrefix(user, ".") && consistsOf(user, letters+"_.-")
-	if !isWhole || !userFits || !hostFits(t.Host, isBracketed) || hasProgram && !programFits(t.Program) {
+	if !isWhole || !userFits || !isHost(t.Host, isBracketed) || hasProgram && !isProgramPath(t.Program) {
 		return Target{}, ErrTarget
 	}
 	return t, nil
 }
 
-// The bounds of what a target consists of, in bytes.
+// Limits of the texts of a target, in bytes.
 const (
 	maxUser = 64
 	maxHost = 253
 )
 
-// Characters that mean nothing to a shell, whatever surrounds them.
+// Characters without a meaning for a shell, whatever surrounds them.
 const (
 	lowerCase = "abcdefghijklmnopqrstuvwxyz0123456789"
 	letters   = lowerCase + "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 )
 
-// consistsOf reports whether a text is not empty and has no other characters than these. No regular expression is
-// compiled for it: the settings of an agent are asked for its target with every message.
+// consistsOf reports whether a text is not empty and has only these characters. It doesn't use a regular expression,
+// because it runs with every message of an agent on a target.
 func consistsOf(text, characters string) bool {
 	return text != "" && strings.Trim(text, characters) == ""
 }
 
-// programFits reports whether a text is an absolute path without empty elements.
-func programFits(path string) bool {
+// isProgramPath reports whether a text is an absolute path without empty elements.
+func isProgramPath(path string) bool {
 	for element := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
 		if !consistsOf(element, letters+"_.+-") {
 			return false
@@ -82,8 +82,8 @@ func programFits(path string) bool {
 	return true
 }
 
-// hostFits reports whether a text is the name or address of a machine; IPv6 addresses are in brackets.
-func hostFits(host string, bracketed bool) bool {
+// isHost reports whether a text is the name or address of a machine; IPv6 addresses are in brackets.
+func isHost(host string, bracketed bool) bool {
 	if !bracketed {
 		return len(host) <= maxHost && consistsOf(host, lowerCase+"_.-") && strings.Trim(host, "_.-") == host
 	}
@@ -91,7 +91,7 @@ func hostFits(host string, bracketed bool) bool {
 	return err == nil && addr.Is6() && addr.Zone() == ""
 }
 
-// String returns the target as Parse reads it.
+// String returns the target in the form that Parse reads.
 func (t Target) String() string {
 	host := t.Host
 	switch {
@@ -104,14 +104,14 @@ func (t Target) String() string {
 	return u.String()
 }
 
-// The names of the nodes that targets are.
+// Limits and the prefix of the names of targets' nodes.
 const (
 	namePrefix = "ssh-"
 	maxName    = 32
 )
 
-// Name returns the name of the node that the target is: ssh-USER-HOST, and -PORT if there is one, in which each character that no
-// node's name can have is a hyphen. If that is too long, a hash is at its end instead.
+// Name returns the name of the target's node: ssh-USER-HOST, and -PORT if there is one. Characters that a node's name
+// can't have become hyphens. If the name is too long, its end is replaced by a hash.
 func (t Target) Name() string {
 	name := t.User + "-" + t.Host
 	if t.Port != 0 {

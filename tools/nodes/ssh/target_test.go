@@ -35,7 +35,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// Nothing that ssh could take for an option, or a shell for more than a word, is a target.
+// A text that ssh could take for an option, or a shell for more than a word, is not a target.
 func TestTextsThatAreNoTargets(t *testing.T) {
 	for _, text := range []string{
 		"", "ssh://", "ssh://host", "ssh://@host", "ssh://user@", "user@host", "SSH://user@host", "http://user@host",

@@ -24,12 +24,12 @@ type Node struct {
 	Knows func(key ed25519.PublicKey) bool
 }
 
-// Dial opens a connection to the server. It returns ErrNobody, ErrOtherServer and mqtt.ErrRefused; after other errors the
-// broker cannot be reached, or the connection was ended.
+// Dial opens a connection to the server. Its errors are ErrNoAnswer, ErrOtherServer and mqtt.ErrRefused; any other
+// error means that the broker cannot be reached, or that the connection was ended.
 func (n Node) Dial(ctx context.Context) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, meetingTime)
+	ctx, cancel := context.WithTimeout(ctx, proofTimeout)
 	defer cancel()
-	config, err := secured(n.Key, func(key ed25519.PublicKey) error {
+	config, err := tlsConfig(n.Key, func(key ed25519.PublicKey) error {
 		if n.Knows(key) {
 			return nil
 		}
@@ -39,17 +39,17 @@ func (n Node) Dial(ctx context.Context) (net.Conn, error) {
 		return nil, err
 	}
 	s := newStream(newID(), "")
-	gone := packet{kind: endPacket, id: s.id}.wire()
+	gone := packet{kind: endPacket, id: s.id}.encode()
 	broker, err := n.Place.Broker.Join(ctx, mqtt.Topics{
-		Read: []string{n.Place.down(n.Name)}, Also: []string{n.Place.server()}, Will: &mqtt.Word{Topic: n.Place.up(n.Name), Payload: gone},
-		Hear: func(topic string, raw []byte) {
-			p, ok := parse(raw)
+		Read: []string{n.Place.down(n.Name)}, Optional: []string{n.Place.server()}, Will: &mqtt.TopicMessage{Topic: n.Place.up(n.Name), Payload: gone},
+		Handle: func(topic string, raw []byte) {
+			p, ok := parsePacket(raw)
 			isAll := ok && topic == n.Place.server() && p.kind == endPacket && p.id == id{}
 			switch {
 			case isAll:
-				s.end(ErrCut)
+				s.end(ErrEnded)
 			case ok && p.id == s.id && topic == n.Place.down(n.Name):
-				s.hear(p)
+				s.receive(p)
 			}
 		},
 	})
@@ -61,29 +61,29 @@ func (n Node) Dial(ctx context.Context) (net.Conn, error) {
 	if err := c.HandshakeContext(ctx); err != nil {
 		_ = c.Close() // nothing was said
 		if s.isSilent() && ctx.Err() != nil {
-			err = ErrNobody
+			err = ErrNoAnswer
 		}
 		return nil, fmt.Errorf("open a connection through the broker: %w", err)
 	}
 	return c, nil
 }
 
-// A nodeConn is a connection to the server, which has a connection to the broker of its own.
+// A nodeConn is a connection to the server. It has a broker connection of its own.
 type nodeConn struct {
 	*tls.Conn
 	stop func()
 }
 
-// serve publishes what is written, until Close is called.
+// serve publishes written data, until Close is called.
 func (c *nodeConn) serve(ctx context.Context, s *stream, broker *mqtt.Conn, topic string) {
 	ctx, cancel := context.WithCancel(ctx)
 	var publishing, watching sync.WaitGroup
 	publishing.Go(func() {
-		s.publish(func(raw []byte) error { return broker.Say(ctx, mqtt.Word{Topic: topic, Payload: raw}) })
+		s.publish(func(raw []byte) error { return broker.Publish(ctx, mqtt.TopicMessage{Topic: topic, Payload: raw}) })
 	})
 	watching.Go(func() {
 		<-broker.Lost()
-		s.end(errors.Join(ErrCut, broker.Err()))
+		s.end(errors.Join(ErrEnded, broker.Err()))
 		cancel()
 	})
 	c.stop = sync.OnceFunc(func() {
@@ -91,7 +91,7 @@ func (c *nodeConn) serve(ctx context.Context, s *stream, broker *mqtt.Conn, topi
 		defer cancel()
 		defer watching.Wait()
 		defer broker.Close()
-		defer time.AfterFunc(2*closeGrace, cancel).Stop() // a broker that stands still is not waited for
+		defer time.AfterFunc(2*closeGrace, cancel).Stop() // don't wait for a broker that is stuck
 		publishing.Wait()
 	})
 }
@@ -103,11 +103,11 @@ func (c *nodeConn) Close() error {
 	return err
 }
 
-// isSilent reports whether nothing has come.
+// isSilent reports whether nothing has arrived.
 func (s *stream) isSilent() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.came == 0
+	return s.receivedCount == 0
 }
 
 func newID() (of id) {
@@ -115,7 +115,7 @@ func newID() (of id) {
 	return of
 }
 
-// Is returns a function that reports whether a key is that one.
-func Is(known []byte) func(ed25519.PublicKey) bool {
+// MatchesKey returns a function that reports whether a key is the known one.
+func MatchesKey(known []byte) func(ed25519.PublicKey) bool {
 	return func(key ed25519.PublicKey) bool { return bytes.Equal(key, known) }
 }

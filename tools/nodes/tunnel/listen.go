@@ -11,78 +11,78 @@ import (
 	"parley/tools/nodes/mqtt"
 )
 
-// What anybody may have a server do who may publish at the broker.
+// Limits for anybody who may publish at the broker.
 const (
-	meetingTime = 15 * time.Second // to prove who it is
-	maxMeeting  = 64               // how many are doing so at once
-	maxMeetOne  = 4                // under one name
-	maxStreams  = 4096             // connections altogether
-	maxStrays   = 16               // packets of connections that are not known, which wait to be answered
+	proofTimeout      = 15 * time.Second // how long a node may take to prove its identity
+	maxProving        = 64               // how many nodes may do so at once
+	maxProvingPerName = 4                // how many of them under one name
+	maxStreams        = 4096             // all connections together
+	maxUnknownPackets = 16               // packets of unknown connections that wait for an answer
 )
 
 // A Listener is the server's end of connections to nodes. It implements net.Listener; the connections that it accepts are of
 // type *Conn.
 type Listener struct {
-	place  Place
-	config *tls.Config
-	ready  chan *Conn
-	strays chan mqtt.Word
+	place          Place
+	config         *tls.Config
+	ready          chan *Conn
+	unknownPackets chan mqtt.TopicMessage
 
-	ctx    context.Context //nolint:containedctx // of the listener itself: it ends with it
+	ctx    context.Context //nolint:containedctx // the listener's own context, which ends with it
 	cancel context.CancelFunc
 	joined chan struct{} // closed once broker is set
 	broker *mqtt.Conn
 
-	mu      sync.Mutex
-	closed  bool
-	streams map[id]*stream
-	meeting map[string]int // how many prove at this moment who they are, by name
-	running sync.WaitGroup // it grows only under mu, while closed is false
+	mu            sync.Mutex
+	closed        bool
+	streams       map[id]*stream
+	provingByName map[string]int // by name: how many nodes are proving their identity
+	running       sync.WaitGroup // grows only under mu, while closed is false
 }
 
-// Listen connects to the broker, and has nodes know that a server is there. The listener is of no use anymore once the
+// Listen connects to the broker, and announces to nodes that a server is there. The listener is useless once the
 // connection is lost.
 func (p Place) Listen(ctx context.Context, key ed25519.PrivateKey) (*Listener, error) {
-	config, err := secured(key, func(ed25519.PublicKey) error { return nil }) // who may do what with a connection is decided later
+	config, err := tlsConfig(key, func(ed25519.PublicKey) error { return nil }) // what a key may do is decided later
 	if err != nil {
 		return nil, err
 	}
 	l := &Listener{
-		place: p, config: config, ready: make(chan *Conn), strays: make(chan mqtt.Word, maxStrays), joined: make(chan struct{}),
-		streams: map[id]*stream{}, meeting: map[string]int{},
+		place: p, config: config, ready: make(chan *Conn), unknownPackets: make(chan mqtt.TopicMessage, maxUnknownPackets), joined: make(chan struct{}),
+		streams: map[id]*stream{}, provingByName: map[string]int{},
 	}
 	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	all := mqtt.Word{Topic: p.server(), Payload: packet{kind: endPacket}.wire()}
-	l.broker, err = p.Broker.Join(ctx, mqtt.Topics{Read: []string{p.up("+")}, Hear: l.hear, Will: &all})
+	all := mqtt.TopicMessage{Topic: p.server(), Payload: packet{kind: endPacket}.encode()}
+	l.broker, err = p.Broker.Join(ctx, mqtt.Topics{Read: []string{p.up("+")}, Handle: l.handle, Will: &all})
 	close(l.joined)
 	if err != nil {
 		l.stop()
 		return nil, err
 	}
-	l.running.Go(l.answerStrays)
+	l.running.Go(l.answerUnknown)
 	l.running.Go(func() {
 		<-l.broker.Lost()
-		l.end()
+		l.endAll()
 	})
-	if err := l.broker.Say(ctx, all); err != nil {
+	if err := l.broker.Publish(ctx, all); err != nil {
 		_ = l.Close() // nothing was accepted
 		return nil, err
 	}
 	return l, nil
 }
 
-// Check connects to the broker as Listen does, and closes the connection: no node hears of it.
+// Check connects to the broker as Listen does, and closes the connection, without any announcement to nodes.
 func (p Place) Check(ctx context.Context) error {
-	c, err := p.Broker.Join(ctx, mqtt.Topics{Read: []string{p.up("+")}, Hear: func(string, []byte) {}})
+	c, err := p.Broker.Join(ctx, mqtt.Topics{Read: []string{p.up("+")}, Handle: func(string, []byte) {}})
 	if err == nil {
 		c.Close()
 	}
 	return err
 }
 
-// hear takes what is said at the broker.
-func (l *Listener) hear(topic string, raw []byte) {
-	p, ok := parse(raw)
+// handle handles a message from the broker.
+func (l *Listener) handle(topic string, raw []byte) {
+	p, ok := parsePacket(raw)
 	node, named := l.place.nodeOf(topic)
 	if !ok || !named {
 		return
@@ -90,63 +90,63 @@ func (l *Listener) hear(topic string, raw []byte) {
 	l.mu.Lock()
 	s := l.streams[p.id]
 	if s == nil && p.kind == contentPacket && p.number == 1 {
-		s = l.begin(p.id, node)
+		s = l.addStream(p.id, node)
 	}
 	l.mu.Unlock()
 	switch {
 	case s != nil && s.node == node:
-		s.hear(p)
+		s.receive(p)
 	case s == nil && p.kind != endPacket:
 		select {
-		case l.strays <- mqtt.Word{Topic: l.place.down(node), Payload: packet{kind: endPacket, id: p.id}.wire()}:
-		default: // the node sees for itself that nobody answers
+		case l.unknownPackets <- mqtt.TopicMessage{Topic: l.place.down(node), Payload: packet{kind: endPacket, id: p.id}.encode()}:
+		default: // the node notices that nobody answers
 		}
 	}
 }
 
-// begin begins a connection; nil if there are too many. The caller holds mu.
-func (l *Listener) begin(of id, node string) *stream {
+// addStream adds a connection; nil if there are too many. The caller holds mu.
+func (l *Listener) addStream(of id, node string) *stream {
 	many := 0
-	for _, n := range l.meeting {
+	for _, n := range l.provingByName {
 		many += n
 	}
-	if l.closed || many >= maxMeeting || l.meeting[node] >= maxMeetOne || len(l.streams) >= maxStreams {
+	if l.closed || many >= maxProving || l.provingByName[node] >= maxProvingPerName || len(l.streams) >= maxStreams {
 		return nil
 	}
 	s := newStream(of, node)
 	l.streams[of] = s
-	l.meeting[node]++
+	l.provingByName[node]++
 	l.running.Go(func() {
-		s.publish(func(raw []byte) error { return l.say(mqtt.Word{Topic: l.place.down(node), Payload: raw}) })
+		s.publish(func(raw []byte) error { return l.publish(mqtt.TopicMessage{Topic: l.place.down(node), Payload: raw}) })
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		delete(l.streams, of)
 	})
-	l.running.Go(func() { l.meet(s) })
+	l.running.Go(func() { l.authenticate(s) })
 	return s
 }
 
-// say publishes something.
-func (l *Listener) say(w mqtt.Word) error {
+// publish publishes a message.
+func (l *Listener) publish(w mqtt.TopicMessage) error {
 	<-l.joined
 	if l.broker == nil {
 		return net.ErrClosed
 	}
-	return l.broker.Say(l.ctx, w)
+	return l.broker.Publish(l.ctx, w)
 }
 
-// meet has a node prove that it has a key, and hands the connection over.
-func (l *Listener) meet(s *stream) {
+// authenticate lets a node prove that it has a key, and hands the connection to Accept.
+func (l *Listener) authenticate(s *stream) {
 	c := &Conn{Conn: tls.Server(s, l.config), node: s.node}
-	ctx, cancel := context.WithTimeout(l.ctx, meetingTime)
+	ctx, cancel := context.WithTimeout(l.ctx, proofTimeout)
 	err := c.HandshakeContext(ctx)
 	cancel()
 	if err == nil {
 		c.key, err = keyOf(c.ConnectionState())
 	}
 	l.mu.Lock()
-	if l.meeting[s.node]--; l.meeting[s.node] == 0 {
-		delete(l.meeting, s.node)
+	if l.provingByName[s.node]--; l.provingByName[s.node] == 0 {
+		delete(l.provingByName, s.node)
 	}
 	l.mu.Unlock()
 	if err == nil {
@@ -156,15 +156,15 @@ func (l *Listener) meet(s *stream) {
 		case <-l.ctx.Done():
 		}
 	}
-	_ = c.Close() // nobody has it
+	_ = c.Close() // nobody uses the connection
 }
 
-// answerStrays tells nodes that their connections are over which this server does not know.
-func (l *Listener) answerStrays() {
+// answerUnknown tells nodes that connections which this server does not know are over.
+func (l *Listener) answerUnknown() {
 	for {
 		select {
-		case w := <-l.strays:
-			if l.say(w) != nil {
+		case w := <-l.unknownPackets:
+			if l.publish(w) != nil {
 				return
 			}
 		case <-l.ctx.Done():
@@ -173,7 +173,7 @@ func (l *Listener) answerStrays() {
 	}
 }
 
-// Accept implements net.Listener. It waits for a node that has proved that it has a key.
+// Accept implements net.Listener. It waits for a node that has proved its key.
 func (l *Listener) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.ready:
@@ -183,33 +183,33 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Lost returns a channel that is closed once the connection to the broker is lost, or the listener closed.
+// Lost returns a channel that is closed when the connection to the broker is lost, or the listener is closed.
 func (l *Listener) Lost() <-chan struct{} { return l.ctx.Done() }
 
-// Err returns why the connection to the broker is lost; nil if it is not.
+// Err returns why the connection to the broker was lost; nil if it wasn't.
 func (l *Listener) Err() error { return l.broker.Err() }
 
-// end ends all connections.
-func (l *Listener) end() {
+// endAll ends all connections.
+func (l *Listener) endAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
 	for _, s := range l.streams {
-		s.end(ErrCut)
+		s.end(ErrEnded)
 	}
 	l.cancel()
 }
 
-// stop ends all, and waits for it.
+// stop ends all connections, and waits until they have ended.
 func (l *Listener) stop() {
-	l.end()
+	l.endAll()
 	l.running.Wait()
 }
 
-// Close implements net.Listener. It ends the connections that were accepted, too, and nodes hear so.
+// Close implements net.Listener. It also ends the accepted connections, and tells the nodes.
 func (l *Listener) Close() error {
 	ctx, cancel := context.WithTimeout(l.ctx, closeGrace)
-	_ = l.broker.Say(ctx, mqtt.Word{Topic: l.place.server(), Payload: packet{kind: endPacket}.wire()}) // else they see for themselves
+	_ = l.broker.Publish(ctx, mqtt.TopicMessage{Topic: l.place.server(), Payload: packet{kind: endPacket}.encode()}) // if this fails, the nodes notice the end by themselves
 	cancel()
 	l.broker.Close()
 	l.stop()
@@ -226,7 +226,7 @@ type Conn struct {
 	key  ed25519.PublicKey
 }
 
-// Node returns the name under which the other end speaks at the broker. Nobody has proved that it is its own.
+// Node returns the name under which the other end publishes at the broker. The name is not proved.
 func (c *Conn) Node() string { return c.node }
 
 // Key returns the key that the other end has proved to have.

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// protocolName is what both ends say that they speak, so that what they sign here means nothing elsewhere.
+// protocolName is the protocol that both ends negotiate, so that their signatures are useless elsewhere.
 const protocolName = "parley.tunnel.1"
 
-// secured returns how a connection is secured: by TLS 1.3, in which each end has a certificate that says nothing but its
-// key, and accepts the other's key if expects says so. Nothing is resumed, and nothing sent early, so nothing can be repeated.
-func secured(own ed25519.PrivateKey, expects func(key ed25519.PublicKey) error) (*tls.Config, error) {
+// tlsConfig returns the configuration for TLS 1.3. Each end has a certificate that contains only its key, and accepts
+// the other's key if expects returns nil. Nothing is resumed or sent early, so nothing can be replayed.
+func tlsConfig(own ed25519.PrivateKey, expects func(key ed25519.PublicKey) error) (*tls.Config, error) {
 	form := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<32, 0)} // devices may have no clock
 	raw, err := x509.CreateCertificate(rand.Reader, form, form, own.Public(), own)
 	if err != nil {

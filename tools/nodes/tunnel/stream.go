@@ -8,40 +8,40 @@ import (
 )
 
 const (
-	maxUnsent  = 4 * maxContent  // bytes that were written and not yet published
-	closeGrace = 2 * time.Second // for what was written before Close to be published
+	maxUnsent  = 4 * maxContent  // bytes that were written and not published yet
+	closeGrace = 2 * time.Second // how long Close waits for written data to be published
 )
 
-// A stream is one end of a connection: it makes packets of what is written, and hands out what packets bring. It implements
-// net.Conn. It protects nothing.
+// A stream is one end of a connection: it makes packets of written data, and returns the data of received packets. It
+// implements net.Conn. It does not protect the data.
 type stream struct {
 	id   id
 	node string
 
-	mu      sync.Mutex
-	changed *sync.Cond // whatever is below has changed, or a time has come
-	in      [][]byte   // contents that came and were not read, but for the first bytes of the first
-	came    uint64     // packets with content that came
-	read    uint64     // of those, how many were read
-	told    uint64     // of those, how many the other end knows of
-	out     []byte     // what was written and not published
-	sent    uint64     // packets with content that were published
-	wasRead uint64     // of those, how many the other end has read
-	err     error      // why the stream has ended; nil while it has not
-	ending  ending
-	readBy  alarm
-	writeBy alarm
-	endBy   alarm
+	mu                sync.Mutex
+	changed           *sync.Cond // signals that a field below has changed, or that a deadline has passed
+	unread            [][]byte   // contents that arrived and were not read yet, without the part of the first that was read
+	receivedCount     uint64     // packets with content that arrived
+	readCount         uint64     // how many of those were read
+	acknowledgedCount uint64     // how many of those the other end knows to be read
+	unsent            []byte     // data that was written and not published yet
+	sentCount         uint64     // packets with content that were published
+	peerReadCount     uint64     // how many of those the other end has read
+	err               error      // why the stream has ended; nil before that
+	state             streamState
+	readDeadline      timeAlarm
+	writeDeadline     timeAlarm
+	closeDeadline     timeAlarm
 }
 
-// ending says how far a stream has ended.
-type ending int
+// A streamState says how far a stream has ended.
+type streamState int
 
 const (
-	open    ending = iota
-	closing        // Close was called: what was written is still published, and then that the stream is over
-	broken         // it is still published that the stream is over
-	dead           // nothing is published anymore
+	streamOpen    streamState = iota
+	streamClosing             // Close was called: written data is still published, and then the end
+	streamBroken              // only the end is still published
+	streamDead                // nothing is published anymore
 )
 
 func newStream(of id, node string) *stream {
@@ -50,16 +50,16 @@ func newStream(of id, node string) *stream {
 	return s
 }
 
-// An alarm is a time at which a stream wakes up.
-type alarm struct {
+// A timeAlarm is a time at which a stream wakes up.
+type timeAlarm struct {
 	at    time.Time // zero means never
 	timer *time.Timer
 }
 
-func (a *alarm) has() bool { return !a.at.IsZero() && !time.Now().Before(a.at) }
+func (a *timeAlarm) isDue() bool { return !a.at.IsZero() && !time.Now().Before(a.at) }
 
 // set sets an alarm; the caller holds mu.
-func (s *stream) set(a *alarm, at time.Time) {
+func (s *stream) set(a *timeAlarm, at time.Time) {
 	if a.timer != nil {
 		a.timer.Stop()
 		a.timer = nil
@@ -76,99 +76,99 @@ func (s *stream) wake() {
 	s.changed.Broadcast()
 }
 
-// hear takes a packet. It never waits.
-func (s *stream) hear(p packet) {
+// receive takes a packet. It never waits.
+func (s *stream) receive(p packet) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ending > closing {
+	if s.state > streamClosing {
 		return
 	}
 	defer s.changed.Broadcast()
-	if p.read > s.sent {
-		s.fail(ErrDamaged, broken)
+	if p.acknowledged > s.sentCount {
+		s.endWith(ErrDamaged, streamBroken)
 		return
 	}
-	s.wasRead = max(s.wasRead, p.read)
+	s.peerReadCount = max(s.peerReadCount, p.acknowledged)
 	switch {
-	case p.kind == endPacket && (p.number == 0 || p.number == s.came+1):
-		s.fail(ErrCut, dead)
-	case p.kind == readPacket, p.number <= s.came, s.ending == closing: // nothing new, or nobody reads it
-	case p.kind == endPacket, p.number > s.came+1, s.came-s.read >= maxUnread:
-		s.fail(ErrDamaged, broken)
+	case p.kind == endPacket && (p.number == 0 || p.number == s.receivedCount+1):
+		s.endWith(ErrEnded, streamDead)
+	case p.kind == ackPacket, p.number <= s.receivedCount, s.state == streamClosing: // the packet is old, or nobody reads it
+	case p.kind == endPacket, p.number > s.receivedCount+1, s.receivedCount-s.readCount >= maxUnread:
+		s.endWith(ErrDamaged, streamBroken)
 	default:
-		s.came++
-		s.in = append(s.in, p.content)
+		s.receivedCount++
+		s.unread = append(s.unread, p.content)
 	}
 }
 
-// end ends the stream, because nothing can be said anymore, or nobody is there to hear it.
+// end ends the stream, because nothing can be published anymore, or the other end is gone.
 func (s *stream) end(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.fail(err, dead)
+	s.endWith(err, streamDead)
 }
 
-// fail ends the stream; the caller holds mu. What came before can still be read.
-func (s *stream) fail(err error, how ending) {
+// endWith ends the stream with an error; the caller holds mu. Data that arrived before can still be read.
+func (s *stream) endWith(err error, how streamState) {
 	if s.err == nil {
 		s.err = err
 	}
-	s.ending = max(s.ending, how)
+	s.state = max(s.state, how)
 	s.changed.Broadcast()
 }
 
 // publish publishes packets until the stream has ended. If one cannot be published, the stream ends.
 func (s *stream) publish(say func(raw []byte) error) {
-	defer s.silence()
+	defer s.stopAlarms()
 	for {
-		p, ok := s.next()
+		p, ok := s.nextPacket()
 		if !ok {
 			return
 		}
-		if err := say(p.wire()); err != nil {
+		if err := say(p.encode()); err != nil {
 			s.end(err)
 			return
 		}
 	}
 }
 
-// silence stops the alarms of a stream that has ended. Whoever waits has been woken.
-func (s *stream) silence() {
+// stopAlarms stops the alarms of a stream that has ended. All waiting goroutines have been woken.
+func (s *stream) stopAlarms() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, a := range []*alarm{&s.readBy, &s.writeBy, &s.endBy} {
+	for _, a := range []*timeAlarm{&s.readDeadline, &s.writeDeadline, &s.closeDeadline} {
 		if a.timer != nil {
 			a.timer.Stop()
 		}
 	}
 }
 
-// next waits for the next packet that is to be published; false if there will be none.
-func (s *stream) next() (packet, bool) {
+// nextPacket waits for the next packet to publish; false if there will be none.
+func (s *stream) nextPacket() (packet, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
-		p := packet{id: s.id, read: s.read}
+		p := packet{id: s.id, acknowledged: s.readCount}
 		switch {
-		case s.ending == dead:
+		case s.state == streamDead:
 			return p, false
-		case s.ending == broken, s.ending == closing && (len(s.out) == 0 || s.endBy.has()):
-			if p.kind = endPacket; s.ending == closing {
-				p.number = s.sent + 1
+		case s.state == streamBroken, s.state == streamClosing && (len(s.unsent) == 0 || s.closeDeadline.isDue()):
+			if p.kind = endPacket; s.state == streamClosing {
+				p.number = s.sentCount + 1
 			}
-			s.ending = dead
+			s.state = streamDead
 			return p, true
-		case len(s.out) > 0 && s.sent-s.wasRead < maxUnread:
-			n := min(len(s.out), maxContent)
-			s.sent++
-			p.kind, p.number, p.content = contentPacket, s.sent, s.out[:n:n]
-			s.out = s.out[n:]
-			s.told = s.read
+		case len(s.unsent) > 0 && s.sentCount-s.peerReadCount < maxUnread:
+			n := min(len(s.unsent), maxContent)
+			s.sentCount++
+			p.kind, p.number, p.content = contentPacket, s.sentCount, s.unsent[:n:n]
+			s.unsent = s.unsent[n:]
+			s.acknowledgedCount = s.readCount
 			s.changed.Broadcast()
 			return p, true
-		case s.read-s.told >= maxUnread/2:
-			s.told = s.read
-			p.kind = readPacket
+		case s.readCount-s.acknowledgedCount >= maxUnread/2:
+			s.acknowledgedCount = s.readCount
+			p.kind = ackPacket
 			return p, true
 		}
 		s.changed.Wait()
@@ -181,17 +181,17 @@ func (s *stream) Read(into []byte) (int, error) {
 	defer s.mu.Unlock()
 	for {
 		switch {
-		case s.ending == closing:
+		case s.state == streamClosing:
 			return 0, net.ErrClosed
-		case s.readBy.has():
+		case s.readDeadline.isDue():
 			return 0, os.ErrDeadlineExceeded
 		case len(into) == 0:
 			return 0, nil
-		case len(s.in) > 0:
-			n := copy(into, s.in[0])
-			if s.in[0] = s.in[0][n:]; len(s.in[0]) == 0 {
-				s.in = s.in[1:]
-				s.read++
+		case len(s.unread) > 0:
+			n := copy(into, s.unread[0])
+			if s.unread[0] = s.unread[0][n:]; len(s.unread[0]) == 0 {
+				s.unread = s.unread[1:]
+				s.readCount++
 				s.changed.Broadcast()
 			}
 			return n, nil
@@ -202,23 +202,23 @@ func (s *stream) Read(into []byte) (int, error) {
 	}
 }
 
-// Write implements net.Conn. What it takes may be lost if the stream ends.
+// Write implements net.Conn. Written data may be lost if the stream ends.
 func (s *stream) Write(from []byte) (n int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
 		switch {
-		case s.ending == closing:
+		case s.state == streamClosing:
 			return n, net.ErrClosed
 		case s.err != nil:
 			return n, s.err
-		case s.writeBy.has():
+		case s.writeDeadline.isDue():
 			return n, os.ErrDeadlineExceeded
 		case len(from) == 0:
 			return n, nil
-		case len(s.out) < maxUnsent:
-			some := min(len(from), maxUnsent-len(s.out))
-			s.out = append(s.out, from[:some]...)
+		case len(s.unsent) < maxUnsent:
+			some := min(len(from), maxUnsent-len(s.unsent))
+			s.unsent = append(s.unsent, from[:some]...)
 			n, from = n+some, from[some:]
 			s.changed.Broadcast()
 			continue
@@ -227,13 +227,13 @@ func (s *stream) Write(from []byte) (n int, err error) {
 	}
 }
 
-// Close implements net.Conn. What was written is still published, for a while, if the other end reads it.
+// Close implements net.Conn. Written data is still published for a while, if the other end reads it.
 func (s *stream) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err == nil {
-		s.set(&s.endBy, time.Now().Add(closeGrace))
-		s.fail(net.ErrClosed, closing)
+		s.set(&s.closeDeadline, time.Now().Add(closeGrace))
+		s.endWith(net.ErrClosed, streamClosing)
 	}
 	return nil
 }
@@ -242,8 +242,8 @@ func (s *stream) Close() error {
 func (s *stream) SetDeadline(t time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.set(&s.readBy, t)
-	s.set(&s.writeBy, t)
+	s.set(&s.readDeadline, t)
+	s.set(&s.writeDeadline, t)
 	return nil
 }
 
@@ -251,7 +251,7 @@ func (s *stream) SetDeadline(t time.Time) error {
 func (s *stream) SetReadDeadline(t time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.set(&s.readBy, t)
+	s.set(&s.readDeadline, t)
 	return nil
 }
 
@@ -259,7 +259,7 @@ func (s *stream) SetReadDeadline(t time.Time) error {
 func (s *stream) SetWriteDeadline(t time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.set(&s.writeBy, t)
+	s.set(&s.writeDeadline, t)
 	return nil
 }
 
@@ -269,7 +269,7 @@ func (s *stream) LocalAddr() net.Addr { return address{} }
 // RemoteAddr implements net.Conn.
 func (s *stream) RemoteAddr() net.Addr { return address{s.node} }
 
-// An address is that of a node, or of the server.
+// An address is the address of a node, or of the server.
 type address struct{ node string }
 
 // Network implements net.Addr.

@@ -14,7 +14,7 @@ import (
 	"parley/tools/nodes"
 )
 
-// A Refusal says that a server does not accept a link. It has one of the reasons above.
+// A Refusal says that a server does not accept a link, for one of the reasons in wire.go.
 type Refusal struct{ Reason, Text string }
 
 // Error says why the link was refused.
@@ -23,43 +23,43 @@ func (r *Refusal) Error() string { return "the link is refused (" + r.Reason + "
 // A Server is the server's end of links.
 type Server struct {
 	Key ed25519.PrivateKey
-	// Lookup returns the public key of a node that may open a link. A *Refusal is told to the node; after any other
-	// error, the node is told to come again.
+	// Lookup returns the public key of a node that may open a link. The node is told the text of a *Refusal; after any
+	// other error, it is told to try again.
 	Lookup func(ctx context.Context, node string) ([]byte, error)
 	Timing Timing
-	// Buffers are for what is being written to links, which borrow them: most links are idle. nil gives each its own.
+	// Buffers are shared by links for writing, because most links are idle. nil gives each link its own.
 	Buffers *sync.Pool
 }
 
-// A Guest is a node that has proved who it is, and waits for Welcome or Refuse.
+// A Guest is a node that has proved its identity, and waits for Welcome or Refuse.
 type Guest struct {
 	Name  string
 	Offer nodes.Offer // within the bounds: see CheckOffer
 	conn  *Conn
 }
 
-// The bytes that a node may send before it is known.
+// Limits, in bytes, of what a node may send before its identity is proved.
 const (
 	maxHello = 4 << 10
 	maxProof = nodes.MaxOffer + 4<<10
 )
 
-// Accept upgrades a request to a link, and lets the node prove who it is. If it returns an error, the request is
-// answered and the connection is closed; a *Refusal means that the node was told so. It takes at most a few times
+// Accept upgrades a request to a link, and lets the node prove its identity. If it returns an error, the request is
+// answered and the connection is closed; a *Refusal means that the node was told. It takes at most a few times
 // Timing.Step.
 func (s Server) Accept(w http.ResponseWriter, r *http.Request) (*Guest, error) {
-	upgrader := websocket.Upgrader{HandshakeTimeout: s.Timing.orUsual().Step, Subprotocols: []string{Subprotocol}}
+	upgrader := websocket.Upgrader{HandshakeTimeout: s.Timing.withDefaults().Step, Subprotocols: []string{Subprotocol}}
 	if s.Buffers != nil {
 		upgrader.WriteBufferPool = s.Buffers
 	}
 	ws, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
-		return nil, fmt.Errorf("upgrade to a link: %w", err) // it has answered
+		return nil, fmt.Errorf("upgrade to a link: %w", err) // the upgrade has answered the request
 	}
 	c := newConn(ws, s.Timing)
 	stop := context.AfterFunc(r.Context(), c.Close)
-	g, err := s.meet(r.Context(), c)
-	if !stop() && err == nil { // what closes the connection must not meet begin
+	g, err := s.handshake(r.Context(), c)
+	if !stop() && err == nil { // closing the connection must not happen during begin
 		err = r.Context().Err()
 	}
 	if err == nil {
@@ -72,9 +72,9 @@ func (s Server) Accept(w http.ResponseWriter, r *http.Request) (*Guest, error) {
 	return nil, err
 }
 
-// meet takes the steps up to the proof.
-func (s Server) meet(ctx context.Context, c *Conn) (*Guest, error) {
-	hello, err := c.step(maxHello, Hello)
+// handshake takes the steps up to the proof.
+func (s Server) handshake(ctx context.Context, c *Conn) (*Guest, error) {
+	hello, err := c.readStep(maxHello, Hello)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (s Server) meet(ctx context.Context, c *Conn) (*Guest, error) {
 	if err := c.Write(Frame{Type: Challenge, Nonce: nonce, Signature: signature}); err != nil {
 		return nil, err
 	}
-	proof, err := c.step(maxProof, Proof)
+	proof, err := c.readStep(maxProof, Proof)
 	if err != nil {
 		return nil, err
 	}

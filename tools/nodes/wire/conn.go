@@ -16,21 +16,21 @@ import (
 	"parley/tools/plainjson"
 )
 
-// ErrTooLarge means that a frame has more than MaxFrame bytes. It was not sent, and the link is as good as before.
+// ErrTooLarge is returned for a frame of more than MaxFrame bytes. It was not sent, and the link can still be used.
 var ErrTooLarge = errors.New("the frame is too large")
 
-// Timing is how long the ends of a link wait for each other. Zero means the usual time.
+// Timing says how long the ends of a link wait for each other. Zero fields have defaults.
 type Timing struct {
 	Step    time.Duration // for each step of the beginning; 15 s
 	Write   time.Duration // for a small frame; a large one gets more; 30 s
 	Ping    time.Duration // between two pings; 30 s
-	Silence time.Duration // after so long without a byte from the other end, the link is dead; 90 s
-	// Answer is how old a ping may be that was not answered. What comes later than that, and the time between two pings, was
-	// held back on the way, and ends the link instead of being read. Zero means that nothing is too old.
+	Silence time.Duration // a link without a byte from the other end for this long is dead; 90 s
+	// Answer is how long a ping may stay unanswered. If it takes longer, together with the time between two pings, data
+	// was held back on the way, and the link ends instead of reading it. Zero means no limit.
 	Answer time.Duration
 }
 
-func (t Timing) orUsual() Timing {
+func (t Timing) withDefaults() Timing {
 	for _, d := range []struct {
 		set   *time.Duration
 		usual time.Duration
@@ -50,11 +50,11 @@ type Conn struct {
 	ws     *websocket.Conn
 	timing Timing
 
-	writing sync.Mutex // gorilla's connections allow one writer at a time
+	writeMu sync.Mutex // gorilla's connections allow one writer at a time
 
-	pinging    sync.Mutex
-	pinged     uint64      // how many pings were sent
-	unanswered []time.Time // when those of them were sent that were not answered, the last ones
+	pingMu     sync.Mutex
+	pingsSent  uint64      // how many pings were sent
+	unanswered []time.Time // the times of the last pings that were not answered
 
 	closing sync.Once
 	closed  chan struct{}
@@ -62,15 +62,15 @@ type Conn struct {
 }
 
 func newConn(ws *websocket.Conn, t Timing) *Conn {
-	return &Conn{ws: ws, timing: t.orUsual(), closed: make(chan struct{})}
+	return &Conn{ws: ws, timing: t.withDefaults(), closed: make(chan struct{})}
 }
 
 // begin makes the connection a link: from now on it is pinged, and ends if the other end is silent.
 func (c *Conn) begin() {
 	c.ws.SetReadLimit(MaxFrame)
-	c.ws.SetPongHandler(func(data string) error { c.answered(data); return c.heard() })
+	c.ws.SetPongHandler(func(data string) error { c.answered(data); return c.extendDeadline() })
 	answer := c.ws.PingHandler()
-	c.ws.SetPingHandler(func(data string) error { return errors.Join(c.heard(), answer(data)) })
+	c.ws.SetPingHandler(func(data string) error { return errors.Join(c.extendDeadline(), answer(data)) })
 	c.pings.Go(func() {
 		every := time.NewTicker(c.timing.Ping)
 		defer every.Stop()
@@ -79,64 +79,64 @@ func (c *Conn) begin() {
 			case <-c.closed:
 				return
 			case <-every.C:
-				// If it cannot be sent, the next write fails too, or the silence ends the link.
+				// If the ping cannot be sent, the next write fails too, or the silence ends the link.
 				_ = c.ws.WriteControl(websocket.PingMessage, c.ping(), time.Now().Add(c.timing.Write))
 			}
 		}
 	})
 }
 
-// ping returns what the next ping says: its number.
+// ping returns the content of the next ping: its number.
 func (c *Conn) ping() []byte {
-	c.pinging.Lock()
-	defer c.pinging.Unlock()
-	c.pinged++
+	c.pingMu.Lock()
+	defer c.pingMu.Unlock()
+	c.pingsSent++
 	if c.timing.Answer > 0 {
 		c.unanswered = append(c.unanswered, time.Now())
 	}
-	return strconv.AppendUint(nil, c.pinged, 10)
+	return strconv.AppendUint(nil, c.pingsSent, 10)
 }
 
-// answered notes that a ping was answered, and all before it.
+// answered records that a ping was answered, and all before it.
 func (c *Conn) answered(ping string) {
-	c.pinging.Lock()
-	defer c.pinging.Unlock()
+	c.pingMu.Lock()
+	defer c.pingMu.Unlock()
 	n, err := strconv.ParseUint(ping, 10, 64)
-	if left := c.pinged - n; err == nil && n <= c.pinged && left < uint64(len(c.unanswered)) {
+	if left := c.pingsSent - n; err == nil && n <= c.pingsSent && left < uint64(len(c.unanswered)) {
 		c.unanswered = c.unanswered[uint64(len(c.unanswered))-left:]
 	}
 }
 
-// errHeldBack means that the link is too slow to be used: see Timing.Answer.
+// errHeldBack is returned if the link is too slow: see Timing.Answer.
 var errHeldBack = errors.New("the other end answers too late")
 
-// isHeldBack reports whether the oldest ping that was not answered is too old.
+// isHeldBack reports whether the oldest unanswered ping is too old.
 func (c *Conn) isHeldBack() bool {
-	c.pinging.Lock()
-	defer c.pinging.Unlock()
+	c.pingMu.Lock()
+	defer c.pingMu.Unlock()
 	return c.timing.Answer > 0 && len(c.unanswered) > 0 && time.Since(c.unanswered[0]) > c.timing.Answer
 }
 
-// heard notes that the other end is alive.
-func (c *Conn) heard() error { return c.ws.SetReadDeadline(time.Now().Add(c.timing.Silence)) }
+// extendDeadline records that the other end is alive.
+func (c *Conn) extendDeadline() error { return c.ws.SetReadDeadline(time.Now().Add(c.timing.Silence)) }
 
-// Read waits for the next frame of a type that this package knows. After an error the link is of no use anymore. The end
-// of ctx closes the link.
+// Read waits for the next frame of a type that this package knows. After an error the link can't be used anymore. The
+// end of ctx closes the link.
 func (c *Conn) Read(ctx context.Context) (Frame, error) {
 	stop := context.AfterFunc(ctx, c.Close)
 	defer stop()
 	for {
-		if err := c.heard(); err != nil {
+		if err := c.extendDeadline(); err != nil {
 			return Frame{}, c.readError(ctx, err)
 		}
-		f, err := c.receive(c.heard)
+		f, err := c.receive(c.extendDeadline)
 		if err == nil && c.isHeldBack() {
 			err = errHeldBack
 		}
 		if err != nil {
 			return Frame{}, c.readError(ctx, err)
 		}
-		if known(f.Type) {
+		if isKnownType(f.Type) {
 			return f, nil
 		}
 	}
@@ -155,7 +155,7 @@ func (c *Conn) receive(progress func() error) (f Frame, err error) {
 	if err != nil {
 		return f, err //nolint:wrapcheck // the callers say what they did
 	}
-	raw, err := io.ReadAll(&watched{r, progress})
+	raw, err := io.ReadAll(&progressReader{r, progress})
 	if err != nil {
 		return f, err //nolint:wrapcheck // the callers say what they did
 	}
@@ -165,13 +165,13 @@ func (c *Conn) receive(progress func() error) (f Frame, err error) {
 	return f, nil
 }
 
-// watched is a reader that calls a function after each read.
-type watched struct {
+// A progressReader is a reader that calls a function after each read.
+type progressReader struct {
 	io.Reader
 	progress func() error
 }
 
-func (w *watched) Read(p []byte) (int, error) {
+func (w *progressReader) Read(p []byte) (int, error) {
 	n, err := w.Reader.Read(p)
 	if err == nil && w.progress != nil {
 		err = w.progress()
@@ -179,8 +179,8 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // io.EOF must stay as it is
 }
 
-// Write sends a frame. It does not say that the frame has arrived. If it returns another error than ErrTooLarge, the link
-// is of no use anymore.
+// Write sends a frame. It returns before the frame has arrived. After any error except ErrTooLarge, the link can't be
+// used anymore.
 func (c *Conn) Write(f Frame) error {
 	raw, err := plainjson.Marshal(f)
 	if err != nil {
@@ -189,8 +189,8 @@ func (c *Conn) Write(f Frame) error {
 	if len(raw) > MaxFrame {
 		return fmt.Errorf("%w: %d bytes", ErrTooLarge, len(raw))
 	}
-	c.writing.Lock()
-	defer c.writing.Unlock()
+	c.writeMu.Lock()
+	defer c.writeMu.Unlock()
 	limit := c.timing.Write + time.Duration(len(raw)/minBytesPerSecond)*time.Second
 	if err := c.ws.SetWriteDeadline(time.Now().Add(limit)); err != nil {
 		return fmt.Errorf("bound a write: %w", err)
@@ -201,18 +201,18 @@ func (c *Conn) Write(f Frame) error {
 	return nil
 }
 
-// Close ends the link, and so whatever reads from it or writes to it.
+// Close ends the link, and all reads and writes on it.
 func (c *Conn) Close() {
 	c.closing.Do(func() {
 		close(c.closed)
-		_ = c.ws.Close() // nothing is lost that was not lost before
+		_ = c.ws.Close() // an error loses nothing that isn't lost already
 	})
 	c.pings.Wait()
 }
 
-// step waits for a frame of one of those types, during the beginning. Unlike Read, it waits for Timing.Step altogether,
-// whatever the other end sends meanwhile, and accepts only so many bytes.
-func (c *Conn) step(limit int64, types ...string) (Frame, error) {
+// readStep waits for a frame of one of those types during the handshake. Unlike Read, it waits for Timing.Step in
+// total, whatever else the other end sends, and accepts only that many bytes.
+func (c *Conn) readStep(limit int64, types ...string) (Frame, error) {
 	c.ws.SetReadLimit(limit)
 	if err := c.ws.SetReadDeadline(time.Now().Add(c.timing.Step)); err != nil {
 		return Frame{}, fmt.Errorf("bound a step: %w", err)
@@ -225,13 +225,13 @@ func (c *Conn) step(limit int64, types ...string) (Frame, error) {
 		if slices.Contains(types, f.Type) {
 			return f, nil
 		}
-		if known(f.Type) {
+		if isKnownType(f.Type) {
 			return Frame{}, fmt.Errorf("got the frame %s instead of %s", f.Type, types[0])
 		}
 	}
 }
 
-func known(kind string) bool {
+func isKnownType(kind string) bool {
 	switch kind {
 	case Hello, Challenge, Proof, Welcome, Refused, Call, Cancel, Ack, Progress, Result, Offer:
 		return true

@@ -18,15 +18,15 @@ import (
 
 // What can be wrong with a server.
 var (
-	// ErrAddress means that an address is none of a server.
+	// ErrAddress is returned for an address that can't be a server's.
 	ErrAddress = errors.New("not an address such as https://parley.example.org")
-	// ErrPlain means that what is sent to an address could be read and changed on the way.
-	ErrPlain = errors.New("only https is safe between two machines")
-	// ErrServer means that whoever answers does not have the key of the server that the node has joined.
-	ErrServer = errors.New("this is not the server that the node has joined")
+	// ErrNotHTTPS is returned for an address to which data could be read and changed on the way.
+	ErrNotHTTPS = errors.New("only https is safe between two machines")
+	// ErrOtherServer is returned if the other end does not have the key of the server that the node has joined.
+	ErrOtherServer = errors.New("this is not the server that the node has joined")
 )
 
-// A StatusError means that a server did not begin to speak the protocol: it answered with an HTTP status.
+// A StatusError is returned if a server answered with an HTTP status instead of the protocol.
 type StatusError struct{ Code int }
 
 // Error names the status.
@@ -42,17 +42,17 @@ type Node struct {
 	Key       ed25519.PrivateKey
 	Offer     nodes.Offer
 	Timing    Timing
-	// Open, if set, opens the connection on which the link is, instead of one to Server, which is only a name then. Whoever
-	// accepts it serves HTTP there, and has Server.Accept answer every request.
-	Open func(ctx context.Context) (net.Conn, error)
+	// OpenConn, if set, opens the connection for the link, instead of one to Server, which is then only a name. The
+	// other end serves HTTP on it, and answers every request with Server.Accept.
+	OpenConn func(ctx context.Context) (net.Conn, error)
 }
 
-// Dial opens a link. Its errors are a *Refusal, ErrServer, a *StatusError, ErrAddress and ErrPlain; any other one says
-// that the server cannot be reached now.
+// Dial opens a link. Its errors are a *Refusal, ErrOtherServer, a *StatusError, ErrAddress and ErrNotHTTPS; any other
+// error means that the server cannot be reached now.
 func (n Node) Dial(ctx context.Context) (*Conn, error) {
-	step := n.Timing.orUsual().Step
+	step := n.Timing.withDefaults().Step
 	dialer := websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: step, Subprotocols: []string{Subprotocol}}
-	address, err := n.open(&dialer)
+	address, err := n.linkAddress(&dialer)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (n Node) Dial(ctx context.Context) (*Conn, error) {
 	}
 	c := newConn(ws, n.Timing)
 	stop := context.AfterFunc(ctx, c.Close)
-	err = n.introduce(c)
+	err = n.handshake(c)
 	if !stop() || err != nil { // what closes the connection must not meet begin
 		c.Close()
 		return nil, cmp.Or(ctx.Err(), err)
@@ -77,14 +77,14 @@ func (n Node) Dial(ctx context.Context) (*Conn, error) {
 	return c, nil
 }
 
-// linkPath is where a server answers links.
+// linkPath is the path of links on a server.
 const linkPath = "v1/nodes/link"
 
-// open returns the address of a link, and has the dialer use Open if that is set.
-func (n Node) open(dialer *websocket.Dialer) (address string, err error) {
-	if n.Open != nil {
+// linkAddress returns the address of a link, and makes the dialer use OpenConn if that is set.
+func (n Node) linkAddress(dialer *websocket.Dialer) (address string, err error) {
+	if n.OpenConn != nil {
 		dialer.Proxy = nil
-		dialer.NetDialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return n.Open(ctx) }
+		dialer.NetDialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return n.OpenConn(ctx) }
 		return "ws://parley/" + linkPath, nil
 	}
 	at, err := Address(n.Server, linkPath)
@@ -95,38 +95,38 @@ func (n Node) open(dialer *websocket.Dialer) (address string, err error) {
 	return at.String(), nil
 }
 
-// introduce takes the steps up to the welcome.
-func (n Node) introduce(c *Conn) error {
+// handshake takes the steps up to the welcome.
+func (n Node) handshake(c *Conn) error {
 	nonce := newNonce()
 	if err := c.Write(Frame{Type: Hello, Node: n.Name, Nonce: nonce}); err != nil {
 		return err
 	}
-	challenge, err := c.answer(Challenge)
+	challenge, err := c.readAnswer(Challenge)
 	if err != nil {
 		return err
 	}
 	if len(challenge.Nonce) != NonceSize || !Verify(n.ServerKey, ServerText(n.Name, nonce, challenge.Nonce), challenge.Signature) {
-		return ErrServer
+		return ErrOtherServer
 	}
 	signature := ed25519.Sign(n.Key, NodeText(n.Name, nonce, challenge.Nonce))
 	if err := c.Write(Frame{Type: Proof, Signature: signature, Offer: &n.Offer}); err != nil {
 		return err
 	}
-	_, err = c.answer(Welcome)
+	_, err = c.readAnswer(Welcome)
 	return err
 }
 
-// answer waits for the server's next step; if it refuses, the error is a *Refusal.
-func (c *Conn) answer(kind string) (Frame, error) {
-	f, err := c.step(maxHello, kind, Refused)
+// readAnswer waits for the server's next step; if the server refuses, the error is a *Refusal.
+func (c *Conn) readAnswer(kind string) (Frame, error) {
+	f, err := c.readStep(maxHello, kind, Refused)
 	if err == nil && f.Type == Refused {
 		return f, &Refusal{f.Reason, f.Text}
 	}
 	return f, err
 }
 
-// Address returns the address of a path on a server. The error is ErrAddress, or ErrPlain for one that is neither https
-// nor on this machine.
+// Address returns the address of a path on a server. Its errors are ErrAddress, and ErrNotHTTPS for an address that
+// neither uses https nor is on this machine.
 func Address(server, path string) (*url.URL, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
@@ -140,7 +140,7 @@ func Address(server, path string) (*url.URL, error) {
 		return nil, fmt.Errorf("%w: %q", ErrAddress, server)
 	}
 	if u.Scheme == "http" && !isLoopback(u.Hostname()) {
-		return nil, fmt.Errorf("%w: %q", ErrPlain, server)
+		return nil, fmt.Errorf("%w: %q", ErrNotHTTPS, server)
 	}
 	return u.JoinPath(path), nil
 }

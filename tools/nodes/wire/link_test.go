@@ -21,8 +21,8 @@ import (
 	"parley/tools/nodes/wire"
 )
 
-// An end has the keys of both ends, and what the server makes of links.
-type end struct {
+// testEnds has the keys of both ends, and the links that the server has accepted.
+type testEnds struct {
 	node       ed25519.PrivateKey
 	server     ed25519.PrivateKey
 	lookup     func(context.Context, string) ([]byte, error)
@@ -33,7 +33,7 @@ type end struct {
 	acceptErrs chan error
 }
 
-func key(t *testing.T) ed25519.PrivateKey {
+func newKey(t *testing.T) ed25519.PrivateKey {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -42,16 +42,16 @@ func key(t *testing.T) ed25519.PrivateKey {
 	return private
 }
 
-func public(k ed25519.PrivateKey) []byte { return k.Public().(ed25519.PublicKey) }
+func publicKey(k ed25519.PrivateKey) []byte { return k.Public().(ed25519.PublicKey) }
 
-func start(t *testing.T, change func(*end)) *end {
+func startServer(t *testing.T, change func(*testEnds)) *testEnds {
 	t.Helper()
-	e := &end{node: key(t), server: key(t), guests: make(chan *wire.Guest, 1), acceptErrs: make(chan error, 1)}
+	e := &testEnds{node: newKey(t), server: newKey(t), guests: make(chan *wire.Guest, 1), acceptErrs: make(chan error, 1)}
 	e.lookup = func(_ context.Context, name string) ([]byte, error) {
 		if name != "pi" {
 			return nil, &wire.Refusal{Reason: wire.ReasonUnknown, Text: "no node of that name"}
 		}
-		return public(e.node), nil
+		return publicKey(e.node), nil
 	}
 	if change != nil {
 		change(e)
@@ -69,15 +69,15 @@ func start(t *testing.T, change func(*end)) *end {
 	return e
 }
 
-func (e *end) asNode() wire.Node {
+func (e *testEnds) asNode() wire.Node {
 	return wire.Node{
-		Server: e.address, ServerKey: public(e.server), Name: "pi", Key: e.node, Timing: e.timing, Open: e.open,
+		Server: e.address, ServerKey: publicKey(e.server), Name: "pi", Key: e.node, Timing: e.timing, OpenConn: e.open,
 		Offer: nodes.Offer{Release: "1.0", Platform: "linux/arm64", Tools: []nodes.Tool{{Name: "read_file", Schema: json.RawMessage(`{"type":"object"}`)}}},
 	}
 }
 
-// link opens a link, and returns its node's end and its server's.
-func (e *end) link(t *testing.T) (node, server *wire.Conn) {
+// link opens a link, and returns the node's end and the server's.
+func (e *testEnds) link(t *testing.T) (node, server *wire.Conn) {
 	t.Helper()
 	welcomed := make(chan *wire.Conn, 1)
 	go func() {
@@ -105,7 +105,7 @@ func (e *end) link(t *testing.T) (node, server *wire.Conn) {
 
 func TestLinkCarriesFramesBothWays(t *testing.T) {
 	t.Parallel()
-	node, server := start(t, nil).link(t)
+	node, server := startServer(t, nil).link(t)
 	call := wire.Frame{Type: wire.Call, ID: "1", Tool: "read_file", Args: json.RawMessage(`{"path":"<a>"}`), Timeout: 5}
 	if err := server.Write(wire.Frame{Type: "from the future"}); err != nil {
 		t.Fatal(err)
@@ -129,10 +129,10 @@ func TestLinkCarriesFramesBothWays(t *testing.T) {
 	}
 }
 
-// A link may be on any connection. Then the server's address is only a name.
+// A link may use any connection. Then the server's address is only a name.
 func TestLinkOnAnotherConnection(t *testing.T) {
 	t.Parallel()
-	e := start(t, nil)
+	e := startServer(t, nil)
 	at := strings.TrimPrefix(e.address, "http://")
 	e.address = "nowhere"
 	e.open = func(ctx context.Context) (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, "tcp", at) }
@@ -145,55 +145,55 @@ func TestLinkOnAnotherConnection(t *testing.T) {
 	}
 }
 
-// A slowConn hands out what comes only after a while.
+// A slowConn delays the data that it reads.
 type slowConn struct {
 	net.Conn
-	came chan delayed
-	left []byte
-	by   atomic.Int64 // how long
+	arrivals chan delayedData
+	unread   []byte
+	delay    atomic.Int64 // the delay
 }
 
-type delayed struct {
+type delayedData struct {
 	raw  []byte
 	from time.Time
 }
 
-// slow has what comes over a connection held back by what by says at its time. The order stays.
-func slow(c net.Conn) *slowConn {
-	s := &slowConn{Conn: c, came: make(chan delayed, 1000)}
+// newSlowConn delays the data from a connection, without changing its order.
+func newSlowConn(c net.Conn) *slowConn {
+	s := &slowConn{Conn: c, arrivals: make(chan delayedData, 1000)}
 	go func() {
-		defer close(s.came)
+		defer close(s.arrivals)
 		for {
 			raw := make([]byte, 64<<10)
 			n, err := c.Read(raw)
 			if err != nil {
 				return
 			}
-			s.came <- delayed{raw[:n], time.Now().Add(time.Duration(s.by.Load()))}
+			s.arrivals <- delayedData{raw[:n], time.Now().Add(time.Duration(s.delay.Load()))}
 		}
 	}()
 	return s
 }
 
 func (s *slowConn) Read(into []byte) (int, error) {
-	for len(s.left) == 0 {
-		one, ok := <-s.came
+	for len(s.unread) == 0 {
+		one, ok := <-s.arrivals
 		if !ok {
 			return 0, io.EOF
 		}
 		<-time.After(time.Until(one.from))
-		s.left = one.raw
+		s.unread = one.raw
 	}
-	n := copy(into, s.left)
-	s.left = s.left[n:]
+	n := copy(into, s.unread)
+	s.unread = s.unread[n:]
 	return n, nil
 }
 
 func (s *slowConn) SetReadDeadline(time.Time) error { return nil }
 func (s *slowConn) SetDeadline(time.Time) error     { return nil }
 
-// Somebody in between holds back what the server says, more and more, but is never silent. A call that is too old is not read.
-func TestWhatIsHeldBackIsNotRead(t *testing.T) {
+// A relay holds back the server's data, more and more, but is never silent. A call that is too old is not read.
+func TestDelayedFramesAreNotRead(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		answer time.Duration
@@ -201,7 +201,7 @@ func TestWhatIsHeldBackIsNotRead(t *testing.T) {
 	}{"and nobody minds": {0, true}, "": {200 * time.Millisecond, false}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := start(t, nil)
+			e := startServer(t, nil)
 			at := strings.TrimPrefix(e.address, "http://")
 			e.timing = wire.Timing{Ping: 20 * time.Millisecond, Answer: c.answer}
 			lines := make(chan *slowConn, 1)
@@ -210,12 +210,12 @@ func TestWhatIsHeldBackIsNotRead(t *testing.T) {
 				if err != nil {
 					return nil, err
 				}
-				line := slow(conn)
+				line := newSlowConn(conn)
 				lines <- line
 				return line, nil
 			}
 			node, server := e.link(t)
-			(<-lines).by.Store(int64(time.Second))
+			(<-lines).delay.Store(int64(time.Second))
 			if err := server.Write(wire.Frame{Type: wire.Call, ID: "late"}); err != nil {
 				t.Fatal(err)
 			}
@@ -229,7 +229,7 @@ func TestWhatIsHeldBackIsNotRead(t *testing.T) {
 
 func TestFrameThatIsTooLarge(t *testing.T) {
 	t.Parallel()
-	e := start(t, nil)
+	e := startServer(t, nil)
 	node, server := e.link(t)
 	if err := node.Write(wire.Frame{Type: wire.Progress, Text: strings.Repeat("x", wire.MaxFrame)}); !errors.Is(err, wire.ErrTooLarge) {
 		t.Fatalf("err = %v, want ErrTooLarge", err)
@@ -242,7 +242,7 @@ func TestFrameThatIsTooLarge(t *testing.T) {
 	}
 }
 
-// A peer that keeps to no rule sends a frame that is too large, or no JSON.
+// A hostile peer sends a frame that is too large, or not JSON.
 func TestBadFramesEndTheLink(t *testing.T) {
 	t.Parallel()
 	for name, frame := range map[string][]byte{
@@ -251,9 +251,9 @@ func TestBadFramesEndTheLink(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := start(t, nil)
-			raw := e.raw(t)
-			e.prove(t, raw, e.node)
+			e := startServer(t, nil)
+			raw := e.openRaw(t)
+			e.sendProof(t, raw, e.node)
 			c, err := (<-e.guests).Welcome()
 			if err != nil {
 				t.Fatal(err)
@@ -267,8 +267,8 @@ func TestBadFramesEndTheLink(t *testing.T) {
 	}
 }
 
-// raw opens a WebSocket without the rest of the protocol.
-func (e *end) raw(t *testing.T) *websocket.Conn {
+// openRaw opens a WebSocket without the rest of the protocol.
+func (e *testEnds) openRaw(t *testing.T) *websocket.Conn {
 	t.Helper()
 	c, resp, err := websocket.DefaultDialer.DialContext(t.Context(), "ws"+strings.TrimPrefix(e.address, "http"), nil)
 	if err != nil {
@@ -279,14 +279,14 @@ func (e *end) raw(t *testing.T) *websocket.Conn {
 	return c
 }
 
-func write(t *testing.T, c *websocket.Conn, f wire.Frame) {
+func writeFrame(t *testing.T, c *websocket.Conn, f wire.Frame) {
 	t.Helper()
 	if err := c.WriteJSON(f); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func read(t *testing.T, c *websocket.Conn) wire.Frame {
+func readFrame(t *testing.T, c *websocket.Conn) wire.Frame {
 	t.Helper()
 	var f wire.Frame
 	if err := c.ReadJSON(&f); err != nil {
@@ -295,14 +295,14 @@ func read(t *testing.T, c *websocket.Conn) wire.Frame {
 	return f
 }
 
-// prove takes a node's steps up to the proof, and returns that.
-func (e *end) prove(t *testing.T, c *websocket.Conn, with ed25519.PrivateKey) wire.Frame {
+// sendProof takes a node's steps up to the proof, and returns the proof.
+func (e *testEnds) sendProof(t *testing.T, c *websocket.Conn, with ed25519.PrivateKey) wire.Frame {
 	t.Helper()
 	nonce := bytes.Repeat([]byte{1}, wire.NonceSize)
-	write(t, c, wire.Frame{Type: wire.Hello, Node: "pi", Nonce: nonce})
-	challenge := read(t, c)
+	writeFrame(t, c, wire.Frame{Type: wire.Hello, Node: "pi", Nonce: nonce})
+	challenge := readFrame(t, c)
 	proof := wire.Frame{Type: wire.Proof, Offer: &nodes.Offer{}, Signature: ed25519.Sign(with, wire.NodeText("pi", nonce, challenge.Nonce))}
-	write(t, c, proof)
+	writeFrame(t, c, proof)
 	return proof
 }
 
@@ -310,16 +310,16 @@ func TestServerRefuses(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		change func(*end)
+		change func(*testEnds)
 		as     func(*wire.Node)
 		reason string
 	}{
-		{"a wrong key", nil, func(n *wire.Node) { n.Key = key(t) }, wire.ReasonProof},
+		{"a wrong key", nil, func(n *wire.Node) { n.Key = newKey(t) }, wire.ReasonProof},
 		{"an unknown node", nil, func(n *wire.Node) { n.Name = "mars" }, wire.ReasonUnknown},
-		{"a node while it can't look", func(e *end) {
+		{"a node while it can't look", func(e *testEnds) {
 			e.lookup = func(context.Context, string) ([]byte, error) { return nil, errors.New("no store") }
 		}, nil, wire.ReasonBusy},
-		{"a node without a key", func(e *end) {
+		{"a node without a key", func(e *testEnds) {
 			e.lookup = func(context.Context, string) ([]byte, error) { return nil, nil }
 		}, nil, wire.ReasonProof},
 		{"an offer beyond the bounds", nil, func(n *wire.Node) {
@@ -328,7 +328,7 @@ func TestServerRefuses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			e := start(t, c.change)
+			e := startServer(t, c.change)
 			n := e.asNode()
 			if c.as != nil {
 				c.as(&n)
@@ -346,7 +346,7 @@ func TestServerRefuses(t *testing.T) {
 
 func TestServerRefusesAfterTheProof(t *testing.T) {
 	t.Parallel()
-	e := start(t, nil)
+	e := startServer(t, nil)
 	go func() { (<-e.guests).Refuse(wire.ReasonRevoked, "revoked by an owner") }()
 	_, err := e.asNode().Dial(t.Context())
 	if refusal, ok := errors.AsType[*wire.Refusal](err); !ok || refusal.Reason != wire.ReasonRevoked || refusal.Text != "revoked by an owner" {
@@ -356,10 +356,10 @@ func TestServerRefusesAfterTheProof(t *testing.T) {
 
 func TestNodeBreaksOffWithAnotherServer(t *testing.T) {
 	t.Parallel()
-	e := start(t, nil)
+	e := startServer(t, nil)
 	n := e.asNode()
-	n.ServerKey = public(key(t))
-	if _, err := n.Dial(t.Context()); !errors.Is(err, wire.ErrServer) {
+	n.ServerKey = publicKey(newKey(t))
+	if _, err := n.Dial(t.Context()); !errors.Is(err, wire.ErrOtherServer) {
 		t.Errorf("err = %v, want ErrServer", err)
 	}
 	if err := <-e.acceptErrs; err == nil {
@@ -367,34 +367,34 @@ func TestNodeBreaksOffWithAnotherServer(t *testing.T) {
 	}
 }
 
-// A proof is good for one link: whoever has seen one cannot use it again, nor what the server has signed.
+// A proof is valid for one link: an attacker who has seen it can't use it again, or the server's signature.
 func TestRelayedProofIsRefused(t *testing.T) {
 	t.Parallel()
-	e := start(t, nil)
-	first := e.raw(t)
-	proof := e.prove(t, first, e.node)
+	e := startServer(t, nil)
+	first := e.openRaw(t)
+	proof := e.sendProof(t, first, e.node)
 	(<-e.guests).Refuse(wire.ReasonBusy, "")
 
-	second := e.raw(t)
-	write(t, second, wire.Frame{Type: wire.Hello, Node: "pi", Nonce: bytes.Repeat([]byte{1}, wire.NonceSize)})
-	challenge := read(t, second)
-	write(t, second, proof)
-	if f := read(t, second); f.Type != wire.Refused || f.Reason != wire.ReasonProof {
+	second := e.openRaw(t)
+	writeFrame(t, second, wire.Frame{Type: wire.Hello, Node: "pi", Nonce: bytes.Repeat([]byte{1}, wire.NonceSize)})
+	challenge := readFrame(t, second)
+	writeFrame(t, second, proof)
+	if f := readFrame(t, second); f.Type != wire.Refused || f.Reason != wire.ReasonProof {
 		t.Errorf("the server answered a proof of another link with %+v", f)
 	}
 
 	// The server's own signature, sent back as the proof.
-	third := e.raw(t)
-	write(t, third, wire.Frame{Type: wire.Hello, Node: "pi", Nonce: challenge.Nonce})
-	write(t, third, wire.Frame{Type: wire.Proof, Offer: &nodes.Offer{}, Signature: read(t, third).Signature})
-	if f := read(t, third); f.Type != wire.Refused || f.Reason != wire.ReasonProof {
+	third := e.openRaw(t)
+	writeFrame(t, third, wire.Frame{Type: wire.Hello, Node: "pi", Nonce: challenge.Nonce})
+	writeFrame(t, third, wire.Frame{Type: wire.Proof, Offer: &nodes.Offer{}, Signature: readFrame(t, third).Signature})
+	if f := readFrame(t, third); f.Type != wire.Refused || f.Reason != wire.ReasonProof {
 		t.Errorf("the server took its own signature for the node's: %+v", f)
 	}
 }
 
 func TestRelayedChallengeIsRefused(t *testing.T) {
 	t.Parallel()
-	server := key(t)
+	server := newKey(t)
 	old := make([]byte, wire.NonceSize)
 	challenge := wire.Frame{Type: wire.Challenge, Nonce: old, Signature: ed25519.Sign(server, wire.ServerText("pi", old, old))}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -405,15 +405,15 @@ func TestRelayedChallengeIsRefused(t *testing.T) {
 			return
 		}
 		defer func() { _ = c.Close() }()
-		read(t, c)
-		write(t, c, challenge)
+		readFrame(t, c)
+		writeFrame(t, c, challenge)
 		if _, _, err := c.ReadMessage(); err == nil {
 			t.Error("the node went on")
 		}
 	}))
 	defer s.Close()
-	_, err := wire.Node{Server: s.URL, ServerKey: public(server), Name: "pi", Key: key(t)}.Dial(t.Context())
-	if !errors.Is(err, wire.ErrServer) {
+	_, err := wire.Node{Server: s.URL, ServerKey: publicKey(server), Name: "pi", Key: newKey(t)}.Dial(t.Context())
+	if !errors.Is(err, wire.ErrOtherServer) {
 		t.Errorf("err = %v, want ErrServer", err)
 	}
 }
@@ -423,17 +423,17 @@ func TestSilentPeers(t *testing.T) {
 	const soon = 100 * time.Millisecond
 	t.Run("before the hello", func(t *testing.T) {
 		t.Parallel()
-		e := start(t, func(e *end) { e.timing.Step = soon })
-		e.raw(t)
+		e := startServer(t, func(e *testEnds) { e.timing.Step = soon })
+		e.openRaw(t)
 		if err := <-e.acceptErrs; err == nil {
 			t.Error("the server waits for ever")
 		}
 	})
 	t.Run("before the proof, with frames that say nothing", func(t *testing.T) {
 		t.Parallel()
-		e := start(t, func(e *end) { e.timing.Step = soon })
-		c := e.raw(t)
-		write(t, c, wire.Frame{Type: wire.Hello, Node: "pi", Nonce: make([]byte, wire.NonceSize)})
+		e := startServer(t, func(e *testEnds) { e.timing.Step = soon })
+		c := e.openRaw(t)
+		writeFrame(t, c, wire.Frame{Type: wire.Hello, Node: "pi", Nonce: make([]byte, wire.NonceSize)})
 		go func() {
 			for c.WriteJSON(wire.Frame{Type: "x"}) == nil && c.WriteControl(websocket.PingMessage, nil, time.Now().Add(soon)) == nil {
 			}
@@ -444,7 +444,7 @@ func TestSilentPeers(t *testing.T) {
 	})
 	t.Run("server that does not welcome", func(t *testing.T) {
 		t.Parallel()
-		e := start(t, func(e *end) { e.timing.Step = soon })
+		e := startServer(t, func(e *testEnds) { e.timing.Step = soon })
 		if _, err := e.asNode().Dial(t.Context()); err == nil {
 			t.Error("the node has a link")
 		}
@@ -452,9 +452,9 @@ func TestSilentPeers(t *testing.T) {
 	})
 	t.Run("in the link", func(t *testing.T) {
 		t.Parallel()
-		e := start(t, func(e *end) { e.timing.Silence = soon })
-		raw := e.raw(t)
-		e.prove(t, raw, e.node)
+		e := startServer(t, func(e *testEnds) { e.timing.Silence = soon })
+		raw := e.openRaw(t)
+		e.sendProof(t, raw, e.node)
 		c, err := (<-e.guests).Welcome()
 		if err != nil {
 			t.Fatal(err)
@@ -468,9 +468,9 @@ func TestSilentPeers(t *testing.T) {
 
 func TestPingsKeepAnIdleLink(t *testing.T) {
 	t.Parallel()
-	e := start(t, func(e *end) { e.timing = wire.Timing{Ping: 20 * time.Millisecond, Silence: 5 * time.Second} })
-	raw := e.raw(t)
-	e.prove(t, raw, e.node)
+	e := startServer(t, func(e *testEnds) { e.timing = wire.Timing{Ping: 20 * time.Millisecond, Silence: 5 * time.Second} })
+	raw := e.openRaw(t)
+	e.sendProof(t, raw, e.node)
 	c, err := (<-e.guests).Welcome()
 	if err != nil {
 		t.Fatal(err)
@@ -492,12 +492,12 @@ func TestPingsKeepAnIdleLink(t *testing.T) {
 	}()
 	<-pinged
 	c.Close()
-	c.Close() // twice does no harm
+	c.Close() // closing twice does no harm
 }
 
 func TestContextEndsARead(t *testing.T) {
 	t.Parallel()
-	node, _ := start(t, nil).link(t)
+	node, _ := startServer(t, nil).link(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(time.Millisecond, cancel)
 	if _, err := node.Read(ctx); !errors.Is(err, context.Canceled) {
@@ -517,9 +517,9 @@ func TestAddresses(t *testing.T) {
 		{"http://localhost:8080", "http://localhost:8080/v1/x", nil},
 		{"ws://[::1]:1", "http://[::1]:1/v1/x", nil},
 		{"http://127.0.0.2", "http://127.0.0.2/v1/x", nil},
-		{"http://192.168.1.5:8080", "", wire.ErrPlain},
-		{"ws://parley.example.org", "", wire.ErrPlain},
-		{"http://localhost.example.org", "", wire.ErrPlain},
+		{"http://192.168.1.5:8080", "", wire.ErrNotHTTPS},
+		{"ws://parley.example.org", "", wire.ErrNotHTTPS},
+		{"http://localhost.example.org", "", wire.ErrNotHTTPS},
 		{"parley.example.org", "", wire.ErrAddress},
 		{"ftp://example.org", "", wire.ErrAddress},
 		{"https://me:pw@example.org", "", wire.ErrAddress},
@@ -536,11 +536,11 @@ func TestDialSaysHowAServerAnswers(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.NotFoundHandler())
 	defer s.Close()
-	_, err := wire.Node{Server: s.URL, Name: "pi", Key: key(t)}.Dial(t.Context())
+	_, err := wire.Node{Server: s.URL, Name: "pi", Key: newKey(t)}.Dial(t.Context())
 	if status, ok := errors.AsType[*wire.StatusError](err); !ok || status.Code != http.StatusNotFound {
 		t.Errorf("err = %v", err)
 	}
-	if _, err := (wire.Node{Server: "http://10.0.0.1", Key: key(t)}).Dial(t.Context()); !errors.Is(err, wire.ErrPlain) {
+	if _, err := (wire.Node{Server: "http://10.0.0.1", Key: newKey(t)}).Dial(t.Context()); !errors.Is(err, wire.ErrNotHTTPS) {
 		t.Errorf("err = %v, want ErrPlain", err)
 	}
 }

@@ -10,17 +10,17 @@ import (
 	"parley/tools/plainjson"
 )
 
-// The bounds of an offer besides those in package nodes.
+// The limits of an offer in addition to those in package nodes.
 const (
-	maxToolName     = 64
-	maxCapabilities = 32
-	maxWord         = 32  // bytes of a capability
-	maxAbout        = 100 // bytes of the release, and of the platform
-	maxRules        = 64
-	maxRule         = 500 // bytes of a rule
+	maxToolName         = 64
+	maxCapabilities     = 32
+	maxCapabilityLength = 32  // bytes of a capability
+	maxReleaseLength    = 100 // bytes of the release, and of the platform
+	maxRules            = 64
+	maxRule             = 500 // bytes of a rule
 )
 
-// CheckOffer returns why an offer exceeds the bounds; nil if it doesn't. The error is for the node's log.
+// CheckOffer returns which limit an offer exceeds; nil if none. The error is for the node's log.
 func CheckOffer(o nodes.Offer) error {
 	if len(o.Tools) > nodes.MaxTools {
 		return fmt.Errorf("%d tools are more than %d", len(o.Tools), nodes.MaxTools)
@@ -39,12 +39,12 @@ func CheckOffer(o nodes.Offer) error {
 		return fmt.Errorf("%d capabilities are more than %d", len(o.Capabilities), maxCapabilities)
 	}
 	for _, word := range o.Capabilities {
-		if !made(word, maxWord, "abcdefghijklmnopqrstuvwxyz0123456789_-") {
-			return fmt.Errorf("the capability %.40q is not one to %d of a-z0-9_-", word, maxWord)
+		if !consistsOf(word, maxCapabilityLength, "abcdefghijklmnopqrstuvwxyz0123456789_-") {
+			return fmt.Errorf("the capability %.40q is not one to %d of a-z0-9_-", word, maxCapabilityLength)
 		}
 	}
-	if len(o.Release) > maxAbout || len(o.Platform) > maxAbout {
-		return fmt.Errorf("the release or the platform has more than %d bytes", maxAbout)
+	if len(o.Release) > maxReleaseLength || len(o.Platform) > maxReleaseLength {
+		return fmt.Errorf("the release or the platform has more than %d bytes", maxReleaseLength)
 	}
 	if len(o.Ask) > maxRules || slices.ContainsFunc(o.Ask, func(rule string) bool { return len(rule) > maxRule }) {
 		return fmt.Errorf("there are more than %d rules for what to ask about, or one has more than %d bytes", maxRules, maxRule)
@@ -62,7 +62,7 @@ func CheckOffer(o nodes.Offer) error {
 func checkTool(t nodes.Tool) error {
 	var schema map[string]json.RawMessage
 	switch {
-	case !made(t.Name, maxToolName, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"):
+	case !consistsOf(t.Name, maxToolName, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"):
 		return fmt.Errorf("the name of the tool %.80q is not one to %d of A-Za-z0-9_-", t.Name, maxToolName)
 	case len(t.Description) > nodes.MaxDescription:
 		return fmt.Errorf("the description of the tool %s has %d bytes, more than %d", t.Name, len(t.Description), nodes.MaxDescription)
@@ -76,7 +76,7 @@ func checkTool(t nodes.Tool) error {
 	return nil
 }
 
-// made reports whether a text consists of one to most of those characters.
-func made(text string, most int, of string) bool {
+// consistsOf reports whether a text has one to most characters, all from of.
+func consistsOf(text string, most int, of string) bool {
 	return text != "" && len(text) <= most && strings.Trim(text, of) == ""
 }

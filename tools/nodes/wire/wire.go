@@ -78,18 +78,19 @@ const NonceSize = 32
 // MaxFrame is the number of bytes that a frame may have.
 const MaxFrame = nodes.MaxResult + 64<<10
 
-// ServerText returns what the server signs, and NodeText what the node signs, to prove who they are for one link.
+// ServerText returns the text that the server signs to prove its identity for one link. NodeText returns the one that
+// the node signs.
 func ServerText(node string, fromNode, fromServer []byte) []byte {
-	return signed("parley server 1", node, fromNode, fromServer)
+	return signedText("parley server 1", node, fromNode, fromServer)
 }
 
-// NodeText returns what the node signs: see ServerText.
+// NodeText returns the text that the node signs: see ServerText.
 func NodeText(node string, fromNode, fromServer []byte) []byte {
-	return signed("parley node 1", node, fromNode, fromServer)
+	return signedText("parley node 1", node, fromNode, fromServer)
 }
 
-// signed joins texts in such a way that no two lists of them give the same result.
-func signed(role, node string, nonces ...[]byte) []byte {
+// signedText joins texts so that no two lists of texts give the same result.
+func signedText(role, node string, nonces ...[]byte) []byte {
 	text := append([]byte(role), 0)
 	text = append(append(text, node...), 0) // a name has no NUL
 	for _, n := range nonces {
@@ -98,13 +99,13 @@ func signed(role, node string, nonces ...[]byte) []byte {
 	return text
 }
 
-// Verify reports whether a signature of a text is that of a public key. It accepts a key of any length, and refuses
-// those that are not keys.
+// Verify reports whether a signature of a text belongs to a public key. It accepts a key of any length, and returns
+// false for an invalid one.
 func Verify(key, text, signature []byte) bool {
 	return len(key) == ed25519.PublicKeySize && ed25519.Verify(key, text, signature)
 }
 
-// Fingerprint returns a short text by which people compare public keys.
+// Fingerprint returns a short text with which people compare public keys.
 func Fingerprint(key []byte) string {
 	sum := sha256.Sum256(key)
 	return hex.EncodeToString(sum[:8])

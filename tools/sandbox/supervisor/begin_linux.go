@@ -27,7 +27,7 @@ func Main(args []string, proxy func(hosts []string) Proxy) (code int, asked bool
 	}
 	switch needsProxy := len(args) > 2 && args[2] == Proxying; {
 	case args[1] == enterCommand:
-		runtime.LockOSThread() // walls apply to a thread; the thread that puts them up becomes the command
+		runtime.LockOSThread() // restrictions apply to a thread; the thread that restricts itself becomes the command
 		return enterSandbox(args[2:]), true
 	case args[1] == Command && (proxy != nil || !needsProxy):
 		runtime.LockOSThread() // a child gets a signal when the thread that started it ends

@@ -23,13 +23,13 @@ import (
 // through a proxy.
 const programInside = "/run/parley"
 
-// tasksEach is how many threads are allowed for each allowed process: the kernel's limit counts threads, and many
-// programs start several.
-const tasksEach = 8
+// threadsPerProcess is how many threads are allowed for each allowed process: the kernel's limit counts threads, and
+// many programs start several.
+const threadsPerProcess = 8
 
-// startBubblewrap starts the command in namespaces of its own. Before its first instruction, the command waits
-// until its limits are set from here: only after bubblewrap has made the namespaces does the limit of processes
-// count nothing but the command's.
+// startBubblewrap starts the command in namespaces of its own. Before its first instruction, the command waits until
+// its limits are set from here: the limit of processes counts only the command's processes after bubblewrap has made
+// the namespaces.
 func (s *supervisor) startBubblewrap() (_ *child, err error) {
 	var pipes pipes
 	defer func() { err = errors.Join(err, pipes.closeAll()) }()
@@ -69,11 +69,11 @@ func (s *supervisor) startBubblewrap() (_ *child, err error) {
 	if released != nil && !errors.Is(released, unix.EPIPE) { // the child has already ended, and reports why
 		err = errors.Join(err, released)
 	}
-	c.code = func(end error) (int, error) { return readExitCode(words, status, end) }
+	c.exitCode = func(end error) (int, error) { return readExitCode(words, status, end) }
 	return c, errors.Join(err, release.Close())
 }
 
-// bubblewrapLine adds to bubblewrap's arguments the command's walls, and the command.
+// bubblewrapLine adds the command and its restrictions to bubblewrap's arguments.
 func (s *supervisor) bubblewrapLine(c *child, pipes *pipes, args []string) ([]string, error) {
 	walls, err := s.bubblewrapArgs(pipes)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *supervisor) bubblewrapLine(c *child, pipes *pipes, args []string) ([]st
 	case s.Proxied() && s.proxy == nil:
 		err = errNoProxy
 	case s.Proxied():
-		command, err = s.behindProxy(c, pipes, &args)
+		command, err = s.connectToProxy(c, pipes, &args)
 	case s.writes != nil:
 		command, err = s.enterArgs(pipes, &args, enterRequest{})
 	}
@@ -113,7 +113,7 @@ func (p *pipes) hideArgs(args, command []string) ([]string, error) {
 // bubblewrap needs for that.
 func (s *supervisor) command(pipes *pipes, args *[]string) ([]string, error) {
 	switch {
-	case s.Own:
+	case s.OwnProgram:
 		return append([]string{programInside}, s.Args...), s.mountProgram(pipes, args)
 	case s.Args[0] == "sh":
 		return s.Args, nil
@@ -188,7 +188,7 @@ func (p *pipes) closeAll() (err error) {
 // readExitCode returns the command's exit code, which bubblewrap reports in JSON. If bubblewrap has reported none,
 // it has not run the command, and readExitCode returns an error.
 func readExitCode(words *json.Decoder, status io.Closer, end error) (int, error) {
-	defer func() { _ = status.Close() }() // it was read
+	defer func() { _ = status.Close() }() // everything was read
 	for {
 		var word struct {
 			Code *int `json:"exit-code"`
@@ -213,7 +213,7 @@ func (s *supervisor) limitTasks(pid int, others uint64) error {
 	if s.Processes == 0 {
 		return nil
 	}
-	most := uint64(s.Processes)*tasksEach + others
+	most := uint64(s.Processes)*threadsPerProcess + others
 	err := unix.Prlimit(pid, unix.RLIMIT_NPROC, &unix.Rlimit{Cur: most, Max: most}, nil)
 	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EPERM) {
 		return nil // the process has ended, or already had a lower limit
@@ -300,10 +300,10 @@ func (s *supervisor) bubblewrapArgs(pipes *pipes) ([]string, error) {
 // placeArgs returns the arguments for bubblewrap that show a command its own folders: those that it reads, and its
 // workspace. dir is the folder in which the command starts.
 func (s *supervisor) placeArgs() (args []string, dir string) {
-	for _, shown := range s.Shows {
-		args = append(args, "--ro-bind", shown.Path, shown.As)
+	for _, shown := range s.ShownFolders {
+		args = append(args, "--ro-bind", shown.Path, shown.PathInside)
 		if shown.Env != "" {
-			args = append(args, "--setenv", shown.Env, shown.As)
+			args = append(args, "--setenv", shown.Env, shown.PathInside)
 		}
 	}
 	dir = "/tmp"
@@ -313,7 +313,7 @@ func (s *supervisor) placeArgs() (args []string, dir string) {
 			how = "--ro-bind"
 		}
 		if s.writes != nil {
-			args = append(args, "--bind", filepath.Join(s.Workspace, s.Writes), insideWrites, "--setenv", writesName, insideWrites)
+			args = append(args, "--bind", filepath.Join(s.Workspace, s.WritableDir), writableInside, "--setenv", writableDirVariable, writableInside)
 			if !s.WritesAll {
 				how = "--ro-bind"
 			}
@@ -361,9 +361,9 @@ func etcFiles(net bool) []string {
 	return names
 }
 
-// behindProxy lets the command reach the allowed hosts, and no others: its namespace has no network, and its
+// connectToProxy lets the command reach the allowed hosts, and no others: its namespace has no network, and its
 // connections inside go to a socket that a proxy in this process serves.
-func (s *supervisor) behindProxy(c *child, pipes *pipes, args *[]string) ([]string, error) {
+func (s *supervisor) connectToProxy(c *child, pipes *pipes, args *[]string) ([]string, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
@@ -371,7 +371,7 @@ func (s *supervisor) behindProxy(c *child, pipes *pipes, args *[]string) ([]stri
 	ours, theirs := os.NewFile(uintptr(pair[0]), "proxy"), os.NewFile(uintptr(pair[1]), "proxy")
 	number := pipes.addFile(theirs)
 	proxy := s.proxy(s.Hosts)
-	c.refused = proxy.Refused
+	c.refusedHosts = proxy.Refused
 	c.close = proxy.Close
 	go serveInside(ours, proxy)
 	at := "http://" + insideProxy
@@ -390,7 +390,7 @@ func (s *supervisor) enterArgs(pipes *pipes, args *[]string, e enterRequest) ([]
 	}
 	var err error
 	if e.Args = s.Args; s.writes != nil {
-		if e.Mounted, err = placeOf(s.writes, insideWrites); err != nil {
+		if e.Mounted, err = folderIDOf(s.writes, writableInside); err != nil {
 			return nil, err
 		}
 	}

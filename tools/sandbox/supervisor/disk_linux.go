@@ -33,11 +33,11 @@ var (
 // anything.
 type walk struct {
 	usage
-	// visit, if set, is called for each item, and returns whether the item is gone after that.
+	// visit, if set, is called for each item, and returns whether it has removed the item.
 	visit func(above int, name string, st *unix.Stat_t, depth int) (gone bool, err error)
-	// deep, if set, is called for a folder that is too deep for the walk; otherwise such a folder
-	// ends the walk with errTooDeep.
-	deep func(above int, name string) error
+	// onTooDeep, if set, is called for a folder that is too deep for the walk; otherwise such a folder ends the walk
+	// with errTooDeep.
+	onTooDeep func(above int, name string) error
 }
 
 // measure returns how much a folder contains, with everything below it.
@@ -75,8 +75,9 @@ func (w *walk) walkOpen(folder *os.File, depth int) (err error) {
 	}
 }
 
-// walkItem counts an item in a folder and, if the item is a folder itself, everything in it. It skips what is gone. It
-// returns errTooMany after maxItems, and errTooDeep for a folder below maxDepth, unless deep handles such folders.
+// walkItem counts an item in a folder and, if the item is a folder itself, everything in it. It skips an item that no
+// longer exists. It returns errTooMany after maxItems, and errTooDeep for a folder below maxDepth, unless onTooDeep is
+// set.
 func (w *walk) walkItem(above int, name string, depth int) error {
 	var st unix.Stat_t
 	err := unix.Fstatat(above, name, &st, unix.AT_SYMLINK_NOFOLLOW)
@@ -92,8 +93,8 @@ func (w *walk) walkItem(above int, name string, depth int) error {
 		}
 	}
 	isFolder := st.Mode&unix.S_IFMT == unix.S_IFDIR
-	if isFolder && depth >= maxDepth && w.deep != nil {
-		return w.deep(above, name)
+	if isFolder && depth >= maxDepth && w.onTooDeep != nil {
+		return w.onTooDeep(above, name)
 	}
 	w.items++
 	w.bytes += max(diskBlock, (st.Blocks*512+diskBlock-1)/diskBlock*diskBlock)

@@ -28,12 +28,12 @@ type enterRequest struct {
 	// Listen is the file descriptor over which a listening socket is sent to the supervisor; ""
 	// means none.
 	Listen string `json:",omitempty"`
-	// Walls, if set, are the walls that this process first puts up around itself.
-	Walls *landlockWalls `json:",omitempty"`
+	// Walls, if set, are the restrictions that this process first puts on itself.
+	Walls *landlockRules `json:",omitempty"`
 	// Plain means that root has started this process as another user, so it drops whatever it may
 	// have kept of root's rights.
 	Plain bool `json:",omitempty"`
-	// Bare means that the command has no walls.
+	// Bare means that the command has no restrictions.
 	Bare bool `json:",omitempty"`
 	// Mounted, if set, is the folder that the command can write to. Somebody who may write to the
 	// workspace could have replaced the folder before it was made visible inside; if so, nothing is
@@ -41,28 +41,28 @@ type enterRequest struct {
 	Mounted *folderID `json:",omitempty"`
 }
 
-// writesName is the environment variable that tells a command which folder it can write to.
-const writesName = "JOB_DIR"
+// writableDirVariable is the environment variable that tells a command which folder it can write to.
+const writableDirVariable = "JOB_DIR"
 
-// A folderID identifies a folder by its path and by the device and inode at that path, so that it
-// is noticed if another folder has taken the path.
+// A folderID identifies a folder by its path and by the device and inode at that path, so that a replaced folder is
+// detected.
 type folderID struct {
 	Path     string
 	Dev, Ino uint64
 }
 
-// errMoved means that another folder has taken the path of the intended one.
-var errMoved = errors.New("the folder that the command writes to was replaced meanwhile")
+// errFolderReplaced is returned if another folder has taken the path of the intended one.
+var errFolderReplaced = errors.New("the folder that the command writes to was replaced meanwhile")
 
-// open opens the folder; it fails if another folder is at the path.
+// open opens the folder. It returns an error if another folder is at the path.
 func (p *folderID) open() (*os.File, error) {
 	f, err := os.OpenFile(p.Path, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
-	now, err := placeOf(f, p.Path)
+	now, err := folderIDOf(f, p.Path)
 	if err == nil && *now != *p {
-		err = errMoved
+		err = errFolderReplaced
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -70,8 +70,8 @@ func (p *folderID) open() (*os.File, error) {
 	return f, nil
 }
 
-// placeOf returns the folderID of an open folder with this path.
-func placeOf(f *os.File, path string) (*folderID, error) {
+// folderIDOf returns the folderID of an open folder with this path.
+func folderIDOf(f *os.File, path string) (*folderID, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func fdPath(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) 
 // this process is root and the command runs as another user, it makes the folder writable for that
 // user. It follows no link on the path.
 func (s *supervisor) openWrites() error {
-	if s.Writes == "" {
+	if s.WritableDir == "" {
 		return nil
 	}
 	above, err := s.workspace.open(unix.O_PATH)
@@ -94,13 +94,13 @@ func (s *supervisor) openWrites() error {
 		return err
 	}
 	defer closeFD(above)
-	fd, err := unix.Openat2(above, s.Writes, &unix.OpenHow{
+	fd, err := unix.Openat2(above, s.WritableDir, &unix.OpenHow{
 		Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
 	})
 	if err != nil {
 		return err
 	}
-	s.writes = os.NewFile(uintptr(fd), s.Writes)
+	s.writes = os.NewFile(uintptr(fd), s.WritableDir)
 	if s.UID < 0 {
 		return nil
 	}
@@ -110,7 +110,7 @@ func (s *supervisor) openWrites() error {
 // closeWrites closes the folder that the command may write to.
 func (s *supervisor) closeWrites() {
 	if s.writes != nil {
-		_ = s.writes.Close() // this process has written nothing to it
+		_ = s.writes.Close() // this process has written nothing to the folder
 	}
 }
 
@@ -141,7 +141,7 @@ func enterSandbox(args []string) int {
 		err = filterSetIDs(e.Plain)
 	}
 	if err == nil && e.Listen != "" {
-		err = handOutSocket(e.Listen)
+		err = sendListeningSocket(e.Listen)
 	}
 	if err == nil && e.Mounted != nil {
 		var f *os.File
@@ -181,9 +181,9 @@ func readNumberedFile(number string) ([]byte, error) {
 	return raw, errors.Join(err, f.Close())
 }
 
-// handOutSocket makes the listening socket that the command will connect to, and sends it to the
-// supervisor over the file descriptor number.
-func handOutSocket(number string) error {
+// sendListeningSocket makes the listening socket that the command will connect to, and sends it to the supervisor over
+// the file descriptor number.
+func sendListeningSocket(number string) error {
 	n, err := strconv.Atoi(number)
 	if err != nil {
 		return err

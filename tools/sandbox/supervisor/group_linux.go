@@ -13,9 +13,9 @@ import (
 // exceeds them: a group counts threads and all memory, whereas the configuration limits processes,
 // and memory without mapped files. So the supervisor also measures a command that is in a group.
 type group struct {
-	made      *cgroup.Group
-	memory    int64 // what the configuration allows, in bytes; 0 means no limit, as in processes
-	processes int
+	cgroup       *cgroup.Group
+	maxMemory    int64 // the configured limit in bytes; 0 means no limit, as for processes
+	maxProcesses int
 }
 
 // kernelMemory is the memory that the kernel needs to run a command, besides the command's own: a
@@ -28,7 +28,7 @@ func makeGroup(r *Request) *group {
 	if !r.Groups.IsUsable() {
 		return nil
 	}
-	limits := cgroup.Limits{Tasks: r.Processes * tasksEach}
+	limits := cgroup.Limits{Tasks: r.Processes * threadsPerProcess}
 	if r.Memory > 0 {
 		limits.Memory = r.Memory + 2*r.Tmp + kernelMemory // temporary files are in memory, in two folders
 	}
@@ -36,7 +36,7 @@ func makeGroup(r *Request) *group {
 	if err != nil {
 		return nil
 	}
-	return &group{made: made, memory: r.Memory, processes: r.Processes}
+	return &group{cgroup: made, maxMemory: r.Memory, maxProcesses: r.Processes}
 }
 
 // start starts the command's first process, in the group if there is one.
@@ -44,28 +44,28 @@ func (g *group) start(cmd *exec.Cmd) error {
 	if g == nil {
 		return cmd.Start()
 	}
-	return g.made.Start(cmd)
+	return g.cgroup.Start(cmd)
 }
 
 // kill kills all processes of the group, if there is one.
 func (g *group) kill() {
 	if g != nil {
-		g.made.Kill()
+		g.cgroup.Kill()
 	}
 }
 
-// refused returns, as a Reason and in words, what the command wanted more of than its control group allowed; both are
-// "" if nothing, or if there is no group.
-func (g *group) refused() (Reason, string) {
+// exceeded returns, as a Reason and in words, which limit of its control group the command has reached; both are "" if
+// none, or if there is no group.
+func (g *group) exceeded() (Reason, string) {
 	if g == nil {
 		return "", ""
 	}
-	tasks, memory := g.made.Refused()
+	tasks, memory := g.cgroup.Refused()
 	switch {
 	case memory:
-		return Memory, fmt.Sprintf("it took more memory than the %d MB that are allowed", g.memory>>20)
+		return Memory, fmt.Sprintf("it took more memory than the %d MB that are allowed", g.maxMemory>>20)
 	case tasks:
-		return Processes, fmt.Sprintf("it wanted more processes and threads than there may be of %d processes", g.processes)
+		return Processes, fmt.Sprintf("it wanted more processes and threads than there may be of %d processes", g.maxProcesses)
 	}
 	return "", ""
 }
@@ -74,6 +74,6 @@ func (g *group) refused() (Reason, string) {
 // command starts.
 func (g *group) remove() {
 	if g != nil {
-		_ = g.made.Remove()
+		_ = g.cgroup.Remove()
 	}
 }

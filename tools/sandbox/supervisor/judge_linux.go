@@ -22,7 +22,7 @@ import (
 type judge struct {
 	from    *os.File            // the file over which the listener is sent
 	uid     int                 // the user whose files may be changed
-	become  *syscall.Credential // the user that the judge acts as, if this process is root; else nil
+	actAs   *syscall.Credential // the user that the judge acts as, if this process is root; else nil
 	view    *os.File            // the namespace in which the command sees this machine's files; nil if it is this process's own
 	folders []string
 }
@@ -33,7 +33,7 @@ func (s *supervisor) newJudge(from *os.File, folders ...string) *judge {
 	if s.UID < 0 {
 		j.uid = os.Geteuid()
 	} else {
-		j.become = &syscall.Credential{Uid: uint32(s.UID), Gid: uint32(s.GID)}
+		j.actAs = &syscall.Credential{Uid: uint32(s.UID), Gid: uint32(s.GID)}
 	}
 	for _, folder := range folders {
 		if direct, err := filepath.EvalSymlinks(folder); err == nil {
@@ -69,7 +69,7 @@ func (j *judge) run() {
 		return // the command was not run, and its standard error says why
 	}
 	defer func() { _ = listener.Close() }() // no call waits for an answer any longer
-	if j.become != nil && j.becomeUser() != nil {
+	if j.actAs != nil && j.becomeUser() != nil {
 		return // each waiting call fails
 	}
 	fd := int(listener.Fd())
@@ -110,7 +110,7 @@ func (j *judge) becomeUser() error {
 			return err
 		}
 	}
-	uid, gid := uintptr(j.become.Uid), uintptr(j.become.Gid)
+	uid, gid := uintptr(j.actAs.Uid), uintptr(j.actAs.Gid)
 	for _, call := range [][4]uintptr{{unix.SYS_SETGROUPS}, {unix.SYS_SETRESGID, gid, gid, gid}, {unix.SYS_SETRESUID, uid, uid, uid}} {
 		// Package syscall would switch all threads.
 		if _, _, failed := unix.RawSyscall(call[0], call[1], call[2], call[3]); failed != 0 {

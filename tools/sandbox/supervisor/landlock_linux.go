@@ -19,15 +19,15 @@ import (
 	"parley/tools/sandbox/seccomp"
 )
 
-// LeastABI is the first version of Landlock that keeps a process from sending signals to processes outside, and
-// from connecting to their abstract sockets.
-const LeastABI = 6
+// MinABI is the first version of Landlock that keeps a process from sending signals to processes outside, and from
+// connecting to their abstract sockets.
+const MinABI = 6
 
 // LandlockVersion returns the kernel's version of Landlock; it fails if the kernel has no Landlock.
 func LandlockVersion() (int, error) { return landlocksys.LandlockGetABIVersion() }
 
-// landlockWalls describe the walls around a process that shares its namespaces with others.
-type landlockWalls struct {
+// landlockRules describe the restrictions of a process that shares its namespaces with others.
+type landlockRules struct {
 	Read, ReadFiles []string
 	Write           []string
 	WriteIf         *folderID // also writable, if the folder at its path is still this one
@@ -40,7 +40,7 @@ type landlockWalls struct {
 // environment.
 func (s *supervisor) writableDir(tmp string) (dir string, env []string, err error) {
 	env = append(slices.Clone(s.Env), "HOME="+tmp, "TMPDIR="+tmp)
-	for _, shown := range s.Shows {
+	for _, shown := range s.ShownFolders {
 		if shown.Env != "" {
 			env = append(env, shown.Env+"="+shown.Path)
 		}
@@ -52,7 +52,7 @@ func (s *supervisor) writableDir(tmp string) (dir string, env []string, err erro
 		return cmp.Or(s.Workspace, tmp), env, nil
 	}
 	dir, err = os.Readlink(fdPath(s.writes))
-	env = append(env, writesName+"="+dir)
+	env = append(env, writableDirVariable+"="+dir)
 	if s.WritesAll {
 		dir = s.Workspace
 	}
@@ -60,14 +60,14 @@ func (s *supervisor) writableDir(tmp string) (dir string, env []string, err erro
 }
 
 // startWithoutNamespaces starts the command without namespaces of its own: in the mode Landlock its first process
-// puts up walls around itself, in the mode None there are no walls.
+// restricts itself, in the mode None there are no restrictions.
 func (s *supervisor) startWithoutNamespaces() (_ *child, err error) {
 	temporary, err := NewTemporary(s.UID, s.GID)
 	if err != nil {
 		return nil, err
 	}
 	tmp := temporary.Path
-	c := &child{tmp: tmp, code: exitCode, close: temporary.Remove}
+	c := &child{tmp: tmp, exitCode: exitCode, close: temporary.Remove}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.close())
@@ -78,7 +78,7 @@ func (s *supervisor) startWithoutNamespaces() (_ *child, err error) {
 		return nil, err
 	}
 	e := enterRequest{Args: s.Args, Env: env, Plain: s.UID > 0, Bare: s.Mode == None}
-	if s.Own {
+	if s.OwnProgram {
 		e.Args = append([]string{ThisProgram}, s.Args...)
 	}
 	var pipes pipes
@@ -90,7 +90,7 @@ func (s *supervisor) startWithoutNamespaces() (_ *child, err error) {
 			return nil, err
 		}
 		judge = s.newJudge(os.NewFile(uintptr(pair[0]), "listener"), mayWrite, tmp)
-		if e.Walls, err = s.landlockWalls(tmp); err != nil {
+		if e.Walls, err = s.landlockRules(tmp); err != nil {
 			return nil, err
 		}
 		e.Walls.Listener = pipes.addFile(os.NewFile(uintptr(pair[1]), "listener"))
@@ -115,7 +115,7 @@ func (s *supervisor) startWithoutNamespaces() (_ *child, err error) {
 	if judge != nil {
 		go judge.run()
 	}
-	if s.Mode == None && s.group == nil { // Landlock's walls include a limit of their own
+	if s.Mode == None && s.group == nil { // Landlock's restrictions include a limit of their own
 		return c, s.limitTasks(c.cmd.Process.Pid, s.otherTasks())
 	}
 	return c, nil
@@ -125,14 +125,14 @@ func (s *supervisor) startWithoutNamespaces() (_ *child, err error) {
 // because they belong to the same user.
 func (s *supervisor) otherTasks() uint64 { return tasksOf(max(s.UID, os.Geteuid())) }
 
-// landlockWalls returns the walls for the command; tmp is its folder for temporary files.
-func (s *supervisor) landlockWalls(tmp string) (_ *landlockWalls, err error) {
-	w := &landlockWalls{
+// landlockRules returns the restrictions for the command; tmp is its folder for temporary files.
+func (s *supervisor) landlockRules(tmp string) (_ *landlockRules, err error) {
+	w := &landlockRules{
 		Read:    append([]string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}, s.Read...),
 		Write:   []string{cmp.Or(s.Workspace, tmp), tmp},
 		Devices: []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"},
 	}
-	for _, shown := range s.Shows {
+	for _, shown := range s.ShownFolders {
 		w.Read = append(w.Read, shown.Path)
 	}
 	if s.ReadOnly {
@@ -144,7 +144,7 @@ func (s *supervisor) landlockWalls(tmp string) (_ *landlockWalls, err error) {
 		}
 		path, err := os.Readlink(fdPath(s.writes))
 		if err == nil {
-			w.WriteIf, err = placeOf(s.writes, path)
+			w.WriteIf, err = folderIDOf(s.writes, path)
 		}
 		if err != nil {
 			return nil, err
@@ -158,17 +158,17 @@ func (s *supervisor) landlockWalls(tmp string) (_ *landlockWalls, err error) {
 		}
 	}
 	w.ReadFiles = append(w.ReadFiles, "/etc/passwd", "/etc/group") // names and numbers; no secret
-	if s.Own {
+	if s.OwnProgram {
 		w.ReadFiles = append(w.ReadFiles, ThisProgram)
 	}
 	if s.Processes > 0 && s.group == nil {
-		w.Tasks = uint64(s.Processes)*tasksEach + s.otherTasks()
+		w.Tasks = uint64(s.Processes)*threadsPerProcess + s.otherTasks()
 	}
 	return w, nil
 }
 
-// enforce puts up the walls around this thread, which is to become the command.
-func (w *landlockWalls) enforce() error {
+// enforce restricts this thread, which is about to become the command.
+func (w *landlockRules) enforce() error {
 	if err := preferForOOMKill(os.Getpid()); err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func (w *landlockWalls) enforce() error {
 	return w.filterCalls()
 }
 
-// dropCapabilities takes all capabilities from this thread, so that it keeps none of root's special rights.
+// dropCapabilities removes all capabilities from this thread, so that it keeps none of root's special rights.
 func dropCapabilities() error {
 	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
@@ -226,9 +226,9 @@ func dropCapabilities() error {
 	return unix.Capset(&header, &none[0])
 }
 
-// filterSetIDs keeps this thread, which is to become a command without walls, from setting the set-ID bits. If
-// there is no filter for this architecture, it returns an error only if the command could make files that belong to
-// root.
+// filterSetIDs keeps this thread, which is about to become a command without restrictions, from setting the set-ID
+// bits. If there is no filter for this architecture, it returns an error only if the command could make files that
+// belong to root.
 func filterSetIDs(plain bool) error {
 	program := seccomp.Program(seccomp.Bare)
 	switch {
@@ -244,9 +244,9 @@ func filterSetIDs(plain bool) error {
 	return nil
 }
 
-// filterCalls puts up the last wall, the filter of system calls. It sends the listener, through which the judge
+// filterCalls adds the last restriction, the filter of system calls. It sends the listener, through which the judge
 // receives the calls that it decides, to the supervisor.
-func (w *landlockWalls) filterCalls() error {
+func (w *landlockRules) filterCalls() error {
 	number, err := strconv.Atoi(w.Listener)
 	if err != nil {
 		return err

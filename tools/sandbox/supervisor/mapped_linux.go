@@ -21,7 +21,7 @@ func openMapped(dir string, uid, gid int, readOnly bool) (fd int, err error) {
 	if err != nil {
 		return -1, err
 	}
-	defer func() { _ = users.Close() }() // the view keeps what it needs of it
+	defer func() { _ = users.Close() }() // the view keeps what it needs of the namespace
 	fd, err = unix.OpenTree(unix.AT_FDCWD, dir, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW)
 	if err != nil {
 		return -1, err

@@ -62,7 +62,7 @@ const (
 
 // inspectInterval returns how long to wait between two measurements of this command.
 func (s *supervisor) inspectInterval() time.Duration {
-	if s.Waits && s.group != nil {
+	if s.MostlyIdle && s.group != nil {
 		return idleMeasureEvery
 	}
 	return measureEvery

@@ -1,10 +1,9 @@
-// Package supervisor implements the process that runs beside each command of the sandbox: it starts
-// the command inside its walls, holds the command to its limits, and ends it with everything that
-// it has started when its time is over.
+// Package supervisor implements the process that runs beside each command of the sandbox: it starts the command in
+// isolation, holds the command to its limits, and ends it with everything that it has started when its time is over.
 //
-// The program runs itself as a supervisor, once for each command. This file defines the messages
-// between the two processes. The supervisor begins in begin_linux.go and does its work in
-// watch_linux.go; enter_linux.go runs inside the walls before the command's own program takes over.
+// The program runs itself as a supervisor, once for each command. This file defines the messages between the two
+// processes. The supervisor begins in begin_linux.go and does its work in watch_linux.go; enter_linux.go runs inside
+// the sandbox before the command's own program takes over.
 package supervisor
 
 import (
@@ -30,47 +29,47 @@ const (
 	reportFD  = 4 // to the caller: the Report
 )
 
-// A Mode says what the walls are made of.
+// A Mode says how a command is isolated.
 type Mode string
 
 // The modes in which commands run.
 const (
 	Bubblewrap Mode = "bubblewrap" // namespaces
 	Landlock   Mode = "landlock"   // rules of the kernel, for machines without namespaces
-	None       Mode = "none"       // no walls at all
+	None       Mode = "none"       // no isolation
 )
 
 // A Request says what the supervisor is to run, and how. Its fields mean the same as those of the
 // sandbox's Command and Config.
 type Request struct {
-	Mode      Mode
-	Bwrap     string // the program, in the mode Bubblewrap
-	Args      []string
-	Own       bool // whether Args are arguments of this program
-	Env       []string
-	Workspace string   // "" means none
-	Folder    FolderID // which folder Workspace is; zero unless the caller is root
-	Dir       string   // the folder below Workspace in which the command starts
-	Writes    string   // the only folder below Workspace that the command can write to; "" means all of Workspace
-	WritesAll bool
-	ReadOnly  bool // whether it cannot write to Workspace at all
-	Shows     []ShownFolder
-	UID, GID  int // the user that it runs as; -1 means the supervisor's, who is not root
+	Mode         Mode
+	Bwrap        string // the program, in the mode Bubblewrap
+	Args         []string
+	OwnProgram   bool // whether Args are arguments of this program
+	Env          []string
+	Workspace    string   // "" means none
+	Folder       FolderID // which folder Workspace is; zero unless the caller is root
+	Dir          string   // the folder below Workspace in which the command starts
+	WritableDir  string   // the only folder below Workspace that the command can write to; "" means all of Workspace
+	WritesAll    bool
+	ReadOnly     bool // whether it cannot write to Workspace at all
+	ShownFolders []ShownFolder
+	UID, GID     int // the user that it runs as; -1 means the supervisor's, who is not root
 	// Mapped means that Workspace is a directory of root's that the command's user works in as if
 	// it were theirs.
 	Mapped bool
 	// Personal means that Workspace is a person's own directory, in which the supervisor changes
 	// and removes nothing.
-	Personal  bool
-	Read      []string
-	FullNet   bool
-	Hosts     []string // reached through the proxy
-	Memory    int64    // in bytes, like Tmp; 0 means no limit, as in Processes
-	Tmp       int64
-	Processes int
-	Groups    cgroup.Place // nowhere if there are no control groups
-	Quota     Quota
-	Waits     bool // whether it runs for a long time and does nothing most of it
+	Personal   bool
+	Read       []string
+	FullNet    bool
+	Hosts      []string // reached through the proxy
+	Memory     int64    // in bytes, like Tmp; 0 means no limit, as in Processes
+	Tmp        int64
+	Processes  int
+	Groups     cgroup.Place // nowhere if there are no control groups
+	Quota      Quota
+	MostlyIdle bool // whether it runs for a long time and does nothing most of it
 	// Times are nanoseconds of Clock; 0 means none.
 	Deadline int64
 	Lease    int64
@@ -85,9 +84,9 @@ func (r *Request) Proxied() bool { return len(r.Hosts) > 0 && !r.FullNet }
 // A ShownFolder is a folder of this machine that a command can read.
 type ShownFolder struct {
 	Path string
-	// As is the path of the folder inside, if the command has namespaces of its own; otherwise its
+	// PathInside is the path of the folder inside, if the command has namespaces of its own; otherwise its
 	// path is the same as outside.
-	As string
+	PathInside string
 	// Env is the variable that tells the command the folder's path; "" means none.
 	Env string
 }
@@ -106,8 +105,8 @@ type Report struct {
 	Refused  []string `json:",omitempty"` // the hosts that the proxy refused
 	Duration time.Duration
 	Grouped  bool `json:",omitempty"` // whether it ran in a control group
-	// Failure says why nothing was run, or why it is unknown how the command ended; "" if neither
-	// is so. Fault is the part of Failure that callers act on.
+	// Failure says why nothing was run, or why it is unknown how the command ended; "" otherwise. Fault is the kind of
+	// failure, if callers act on it.
 	Failure string `json:",omitempty"`
 	Fault   Fault  `json:",omitempty"`
 }
@@ -132,7 +131,7 @@ type Fault string
 const (
 	// Late means that too much time has passed since the caller last held the session.
 	Late  Fault = "late"
-	Setup Fault = "setup" // the walls could not be put up; standard error says why
+	Setup Fault = "setup" // the sandbox could not be set up; standard error says why
 	// Unreachable means that the command's user cannot reach what the command needs.
 	Unreachable Fault = "unreachable"
 	// Replaced means that another folder has replaced the workspace.
@@ -156,10 +155,10 @@ var (
 // a fleet, so that whatever is installed there works on each.
 const workspaceInside = "/workspace"
 
-// insideWrites is the path of the folder that a command can write to, if that is not its whole
+// writableInside is the path of the folder that a command can write to, if that is not its whole
 // workspace. It is not within the workspace, because there others could replace a folder in its
 // path with a link, and the command would write elsewhere.
-const insideWrites = "/job"
+const writableInside = "/job"
 
 // CommandUser is the user, and the group, that commands run as if this process is root and their
 // workspace belongs to nobody but root. It is the same on every machine, because several may share

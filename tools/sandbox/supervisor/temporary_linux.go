@@ -92,8 +92,8 @@ func Sweep() {
 	}
 }
 
-// sweepFolder removes a temporary folder that is no longer in use. It leaves what cannot be
-// removed, such as another user's folder.
+// sweepFolder removes a temporary folder that is no longer in use. It leaves a folder that it can't remove, such as
+// another user's.
 func sweepFolder(dir string) {
 	if strings.HasSuffix(dir, lockedSuffix) {
 		lock, err := lockFolder(dir)

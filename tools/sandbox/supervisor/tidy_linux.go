@@ -15,11 +15,11 @@ import (
 // command, and after it.
 type tidier struct {
 	walk
-	uid, gid int // the user that root's files are given to; negative means nobody
-	top      int // the workspace
-	device   uint64
-	mount    uint64 // the mount through which the workspace is seen; 0 if the kernel doesn't tell
-	cut      bool   // whether something was too deep, and was removed
+	uid, gid       int // the user that root's files are given to; negative means nobody
+	top            int // the workspace
+	device         uint64
+	mount          uint64 // the mount through which the workspace is seen; 0 if the kernel doesn't tell
+	removedTooDeep bool   // whether an item was removed because it was too deep
 }
 
 // tidyItem cleans up one item: it removes a remnant, gives what belongs to root to the user that commands run as,
@@ -27,7 +27,7 @@ type tidier struct {
 func (t *tidier) tidyItem(above int, name string, st *unix.Stat_t, depth int) (gone bool, err error) {
 	kind := st.Mode & unix.S_IFMT
 	if uint64(st.Dev) != t.device {
-		return false, nil // somebody has mounted it there
+		return false, nil // a mounted folder
 	}
 	if depth == 0 && kind == unix.S_IFDIR && isRemnant(name) {
 		return true, removeItem(above, name, t.top)
@@ -79,7 +79,7 @@ func mountOf(fd int) (uint64, error) {
 
 // remove removes a folder that is too deep.
 func (t *tidier) remove(above int, name string) error {
-	t.cut = true
+	t.removedTooDeep = true
 	return removeItem(above, name, t.top)
 }
 
@@ -156,7 +156,7 @@ func withRights(folder int, do func() error) error {
 type remover struct {
 	top   int
 	mount uint64   // through which the top is seen: whatever is mounted below is not removed
-	moved []string // what was too deep and is at the top now, to be removed from there
+	moved []string // folders that were too deep and were moved to the top, to be removed from there
 }
 
 // errMounted means that a folder cannot be removed because something is mounted in it.

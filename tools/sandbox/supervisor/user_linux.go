@@ -83,8 +83,8 @@ func isMapped(file string, id uint64) (bool, error) {
 	return false, nil
 }
 
-// checkProgram returns an error if CommandUser may not run the program, which runs inside the walls
-// before some commands, and in place of others.
+// checkProgram returns an error if CommandUser may not run the program, which runs in the sandbox before some commands,
+// and in place of others.
 func checkProgram(program string) error {
 	info, err := os.Stat(program)
 	if err != nil {
@@ -125,7 +125,7 @@ func BlockedBy(path string, uid, gid int) string {
 	for _, dir := range slices.Backward(above) {
 		info, err := os.Stat(dir)
 		if err != nil {
-			return "" // it is made later, or whoever opens it reports what is wrong
+			return "" // the path is made later, or opening it fails with an error
 		}
 		if st, ok := info.Sys().(*syscall.Stat_t); ok && !mayPass(st, uid, gid) {
 			return dir
@@ -150,9 +150,9 @@ type place struct {
 type view int
 
 const (
-	plain      view = iota
-	readMapped      // root's files in it belong to the command's user, who can read them
-	mapped          // root's files in it belong to the command's user
+	viewPlain      view = iota
+	viewReadMapped      // root's files in it belong to the command's user, who can read them
+	viewMapped          // root's files in it belong to the command's user
 )
 
 // openPlacesToUser lets the command's user reach the files and folders that the command needs, if root runs
@@ -179,7 +179,7 @@ func (s *supervisor) openPlacesToUser() error {
 	needed := ""
 	for _, p := range s.places() {
 		blocked := BlockedBy(p.path, s.UID, s.GID)
-		if blocked == "" && p.view == plain {
+		if blocked == "" && p.view == viewPlain {
 			continue
 		}
 		if hidden = append(hidden, p); blocked != "" {
@@ -194,7 +194,7 @@ func (s *supervisor) openPlacesToUser() error {
 	}
 	slices.Sort(covers)
 	slices.SortStableFunc(hidden, func(a, b place) int { return strings.Compare(a.path, b.path) })
-	err := s.showAll(hidden, slices.Compact(covers))
+	err := s.showPlaces(hidden, slices.Compact(covers))
 	switch {
 	case err == nil:
 		s.view, err = os.Open("/proc/thread-self/ns/mnt")
@@ -217,8 +217,8 @@ func (s *supervisor) resolvePlaces() (err error) {
 			return err
 		}
 	}
-	for i := range s.Shows {
-		if s.Shows[i].Path, err = filepath.EvalSymlinks(s.Shows[i].Path); err != nil {
+	for i := range s.ShownFolders {
+		if s.ShownFolders[i].Path, err = filepath.EvalSymlinks(s.ShownFolders[i].Path); err != nil {
 			return err
 		}
 	}
@@ -241,13 +241,13 @@ func (f FolderID) check(fd int) error {
 // places returns what the command, or the process that starts it, opens as the command's user.
 func (s *supervisor) places() (all []place) {
 	if s.Workspace != "" {
-		how := plain
+		how := viewPlain
 		if s.Mapped {
-			how = mapped
+			how = viewMapped
 		}
 		all = append(all, place{path: s.Workspace, view: how, folder: s.Folder})
 	}
-	for _, shown := range s.Shows {
+	for _, shown := range s.ShownFolders {
 		all = append(all, place{path: shown.Path, view: viewOf(shown.Path, 0)})
 	}
 	for _, name := range s.Read {
@@ -269,21 +269,21 @@ func (s *supervisor) places() (all []place) {
 	return all
 }
 
-// viewOf returns how a file or folder that the command may read is made visible: readMapped if it
+// viewOf returns how a file or folder that the command may read is made visible: viewReadMapped if it
 // is root's and doesn't grant all users these rights.
 func viewOf(path string, rights os.FileMode) view {
 	info, err := os.Stat(path)
 	if err != nil {
-		return plain
+		return viewPlain
 	}
 	if !info.IsDir() {
 		rights &= 0o004
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if ok && st.Uid == 0 && (rights == 0 || info.Mode()&rights != rights) {
-		return readMapped
+		return viewReadMapped
 	}
-	return plain
+	return viewPlain
 }
 
 // resolveLinks returns a path without symbolic links; none if there is nothing at the path.
@@ -306,8 +306,8 @@ func (s *supervisor) mayOpen(path string) bool {
 	return false
 }
 
-// showAll covers folders for this thread, and makes the places visible at their paths.
-func (s *supervisor) showAll(places []place, covers []string) (err error) {
+// showPlaces covers folders for this thread, and makes the places visible at their paths.
+func (s *supervisor) showPlaces(places []place, covers []string) (err error) {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return err
 	}
@@ -358,16 +358,16 @@ func coverAndShow(places []place, covers []string) error {
 
 // open opens the place, to be made visible to a user and a group.
 func (p *place) open(uid, gid int) (err error) {
-	if p.view != plain {
-		p.fd, err = openMapped(p.path, uid, gid, p.view == readMapped)
-		if err != nil && p.view == mapped {
+	if p.view != viewPlain {
+		p.fd, err = openMapped(p.path, uid, gid, p.view == viewReadMapped)
+		if err != nil && p.view == viewMapped {
 			return fmt.Errorf("%w: %w", errUnmapped, err)
 		}
 		if err != nil {
-			p.view = plain // the command reads whatever it can of it
+			p.view = viewPlain // the command reads as much of it as its user may
 		}
 	}
-	if p.view == plain {
+	if p.view == viewPlain {
 		if p.fd, err = unix.Open(p.path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err != nil {
 			return err
 		}
@@ -396,7 +396,7 @@ func (p *place) show() error {
 			return err
 		}
 	}
-	if p.view != plain {
+	if p.view != viewPlain {
 		return unix.MoveMount(p.fd, "", unix.AT_FDCWD, p.path, unix.MOVE_MOUNT_F_EMPTY_PATH)
 	}
 	return unix.Mount(fmt.Sprintf("/proc/self/fd/%d", p.fd), p.path, "", unix.MS_BIND|unix.MS_REC, "")

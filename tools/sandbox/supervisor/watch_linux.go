@@ -53,17 +53,17 @@ func supervise(proxy func(hosts []string) Proxy) int {
 // A supervisor runs one command and ends everything that the command has started.
 type supervisor struct {
 	Request
-	signals   <-chan os.Signal
-	lease     atomic.Int64
-	unwanted  chan struct{} // closed when the caller is gone or no longer wants the command
-	child     *child
-	scope     scope
-	group     *group
-	workspace workspace
-	disk      time.Time                  // when to measure the disk next
-	proxy     func(hosts []string) Proxy // nil if none is needed
-	view      *os.File                   // the namespace in which openPlacesToUser has covered folders; nil if it has covered none
-	writes    *os.File                   // the folder that the command can write to; nil means the workspace
+	signals       <-chan os.Signal
+	lease         atomic.Int64
+	unwanted      chan struct{} // closed when the caller is gone or no longer wants the command
+	child         *child
+	scope         scope
+	group         *group
+	workspace     workspace
+	nextDiskCheck time.Time                  // when to measure the disk next
+	proxy         func(hosts []string) Proxy // nil if none is needed
+	view          *os.File                   // the namespace in which openPlacesToUser has covered folders; nil if it has covered none
+	writes        *os.File                   // the folder that the command can write to; nil means the workspace
 }
 
 // A child is the running command, with the processes that run it.
@@ -72,12 +72,12 @@ type child struct {
 	// extraProcesses is how many of the child's processes are not the command's.
 	extraProcesses int
 	tmp            string // its folder for temporary files on this machine; "" means none
-	// code returns the program's exit code once the child has ended, given what waiting for the child returned; it
-	// fails if the program was not run.
-	code func(err error) (int, error)
-	// refused returns the hosts that the command may not reach and asked for; nil without a proxy.
-	refused func() []string
-	close   func() error // cleans up after the child has ended
+	// exitCode returns the program's exit code once the child has ended, given the result of waiting for the child; it
+	// returns an error if the program was not run.
+	exitCode func(err error) (int, error)
+	// refusedHosts returns the hosts that the command asked for and may not reach; nil without a proxy.
+	refusedHosts func() []string
+	close        func() error // cleans up after the child has ended
 }
 
 // failureReport returns the report that a command was not run, or that it is unknown how it ended.
@@ -119,8 +119,8 @@ func (s *supervisor) run(control *os.File) Report {
 	if Clock() > s.lease.Load() {
 		return failureReport(errLate) // a successor may be at work
 	}
-	if s.workspace.tidies() {
-		if s.workspace.heldBefore, _, err = s.workspace.tidy(); err != nil {
+	if s.workspace.needsTidying() {
+		if s.workspace.usageBefore, _, err = s.workspace.tidy(); err != nil {
 			return failureReport(fmt.Errorf("look through the workspace: %w", err))
 		}
 	}
@@ -206,7 +206,7 @@ func (s *supervisor) awaitChild() Report {
 	killed, detail, end := s.watch(ended)
 	waiting := killed != ""
 	if !waiting {
-		killed, detail = s.group.refused()
+		killed, detail = s.group.exceeded()
 	}
 	err := s.killAll()
 	if waiting && err == nil {
@@ -214,12 +214,12 @@ func (s *supervisor) awaitChild() Report {
 	}
 	rep := Report{ExitCode: -1, Killed: killed, Detail: detail}
 	if killed == "" {
-		rep.ExitCode, end = s.child.code(end)
+		rep.ExitCode, end = s.child.exitCode(end)
 		if end != nil {
 			rep = failureReport(end)
 		}
-		if s.child.refused != nil {
-			rep.Refused = s.child.refused()
+		if s.child.refusedHosts != nil {
+			rep.Refused = s.child.refusedHosts()
 		}
 	}
 	s.workspace.tidyAfter(&rep)
@@ -229,8 +229,8 @@ func (s *supervisor) awaitChild() Report {
 	return rep
 }
 
-// watch waits until the child ends by itself, or has to be ended. killed and detail say why it has to be; they are ""
-// if it ended by itself, and end is then what waiting for it returned.
+// watch waits until the child ends by itself, or has to be ended. In the first case, killed and detail are "", and end
+// is the result of waiting for it. In the second, killed and detail say why it has to be ended.
 func (s *supervisor) watch(ended <-chan error) (killed Reason, detail string, end error) {
 	tick := time.NewTicker(s.inspectInterval())
 	defer tick.Stop()
@@ -263,8 +263,8 @@ func (s *supervisor) timeLeft() time.Duration {
 	return max(0, time.Duration(s.Deadline-Clock()))
 }
 
-// expired returns why the command must end now because of time: its deadline or its lease has
-// passed; "" if neither has.
+// expired returns whether the command's deadline or its lease has passed, as a Reason and in words; both are "" if
+// neither has.
 func (s *supervisor) expired() (Reason, string) {
 	now := Clock()
 	switch {
@@ -276,15 +276,14 @@ func (s *supervisor) expired() (Reason, string) {
 	return "", ""
 }
 
-// checkUsage returns, as a Reason and in words, what the command uses more of than it may; both are
-// "" if nothing.
+// checkUsage returns which limit the command exceeds, as a Reason and in words; both are "" if none.
 func (s *supervisor) checkUsage() (Reason, string) {
-	if killed, detail := s.group.refused(); killed != "" {
+	if killed, detail := s.group.exceeded(); killed != "" {
 		return killed, detail
 	}
 	tree, err := descendants()
 	if err != nil {
-		return "", "" // what cannot be read now is read again the next time
+		return "", "" // usage that can't be measured now is measured again the next time
 	}
 	reap(tree.children, s.child.cmd.Process.Pid)
 	if n := len(tree.all) - s.child.extraProcesses; s.Processes > 0 && n > s.Processes {
@@ -293,20 +292,20 @@ func (s *supervisor) checkUsage() (Reason, string) {
 	if used := memoryOf(tree.all); s.Memory > 0 && used > s.Memory {
 		return Memory, fmt.Sprintf("it took %d MB of memory, at most %d are allowed", used>>20, s.Memory>>20)
 	}
-	if now := time.Now(); !now.Before(s.disk) {
+	if now := time.Now(); !now.Before(s.nextDiskCheck) {
 		over := s.overDiskText()
 		// Counting many files takes long, so it may use at most a tenth of the time.
 		pause := 9 * time.Since(now)
-		if s.Waits {
+		if s.MostlyIdle {
 			pause *= 10
 		}
-		s.disk = time.Now().Add(pause)
+		s.nextDiskCheck = time.Now().Add(pause)
 		return reasonFor(over), over
 	}
 	return "", ""
 }
 
-// reasonFor returns the reason for an excess that overDiskText describes; "" if there is none.
+// reasonFor returns the reason that belongs to overDiskText's result; "" if there is none.
 func reasonFor(over string) Reason {
 	if over == "" {
 		return ""
@@ -314,8 +313,7 @@ func reasonFor(over string) Reason {
 	return Disk
 }
 
-// overDiskText says which of the places that the command writes to exceeds its limit, and how; ""
-// if none.
+// overDiskText says which of the command's folders exceeds its limit, and how; "" if none.
 func (s *supervisor) overDiskText() string {
 	if over := s.workspace.measure(); over != "" {
 		return over
@@ -372,8 +370,8 @@ func (s *supervisor) killAll() error {
 	}
 }
 
-// exitCode returns the exit code of a process that was run directly, given what waiting for it returned: 128 plus the
-// signal if a signal ended it. It fails if the process was not run.
+// exitCode returns the exit code of a process that was run directly, given the result of waiting for it: 128 plus the
+// signal if a signal ended it. It returns an error if the process was not run.
 func exitCode(err error) (int, error) {
 	if err == nil {
 		return 0, nil

@@ -24,8 +24,8 @@ const File = "SKILL.md"
 // MaxFile limits a SKILL.md, in bytes.
 const MaxFile = 256 << 10
 
-// MostSkills limits how many skills the operator's folders may contain.
-const MostSkills = 100
+// MaxSkills limits how many skills the operator's folders may contain.
+const MaxSkills = 100
 
 // A Skill is a skill as described in its folder.
 type Skill struct {
@@ -52,9 +52,9 @@ type Problem struct {
 	File   string // the file or folder that has the problem
 	Wrong  string
 	Remedy string
-	// Minor says that the problem is not serious: perhaps the folder is not meant to be a skill at
+	// IsMinor says that the problem is not serious: perhaps the folder is not meant to be a skill at
 	// all.
-	Minor bool
+	IsMinor bool
 	// Skill is the name of the folder of the skill that has the problem, and is left out unless the
 	// problem is minor; "" if the problem doesn't belong to a single skill.
 	Skill string
@@ -65,7 +65,7 @@ func (p Problem) Error() string { return p.File + ": " + p.Wrong + ": " + p.Reme
 
 // Find reads the skills in these folders, each in a folder of its own, and returns them sorted by
 // name. A link to a folder counts as a folder. It leaves out skills that it cannot read, and those
-// with the same name as one found before, and those beyond MostSkills, and returns a problem for each.
+// with the same name as one found before, and those beyond MaxSkills, and returns a problem for each.
 // Many skills are other people's work, so one that cannot be used has no effect on the others.
 func Find(dirs ...string) (found []Skill, problems []Problem) {
 	where := map[string]string{}
@@ -101,11 +101,11 @@ func Find(dirs ...string) (found []Skill, problems []Problem) {
 		}
 	}
 	slices.SortFunc(found, func(a, b Skill) int { return strings.Compare(a.Name, b.Name) })
-	if len(found) > MostSkills {
-		for _, s := range found[MostSkills:] {
-			problems = append(problems, Problem{File: s.Path, Wrong: fmt.Sprintf("there are %d skills, and Parley reads at most %d", len(found), MostSkills), Remedy: "remove some", Skill: s.Name})
+	if len(found) > MaxSkills {
+		for _, s := range found[MaxSkills:] {
+			problems = append(problems, Problem{File: s.Path, Wrong: fmt.Sprintf("there are %d skills, and Parley reads at most %d", len(found), MaxSkills), Remedy: "remove some", Skill: s.Name})
 		}
-		found = found[:MostSkills]
+		found = found[:MaxSkills]
 	}
 	return found, problems
 }
@@ -153,7 +153,7 @@ func ReadIn(files fs.FS, dir string) (found []Skill, problems []Problem) {
 		}
 		skill, wrong := readOne(below, e.Name(), place)
 		switch {
-		case wrong != nil && wrong.Minor:
+		case wrong != nil && wrong.IsMinor:
 		case wrong != nil:
 			problems = append(problems, *wrong)
 		default:
@@ -193,8 +193,8 @@ func readOne(files fs.FS, name, place string) (Skill, *Problem) {
 	raw, err := read(files, File, maxFront)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Skill{}, &Problem{File: place, Wrong: "it has no " + File, Remedy: "write one, or move the folder away", Minor: !hasFile(files, strings.ToLower(File), Manifest)}
-	case err != nil && !errors.Is(err, errLong):
+		return Skill{}, &Problem{File: place, Wrong: "it has no " + File, Remedy: "write one, or move the folder away", IsMinor: !hasFile(files, strings.ToLower(File), Manifest)}
+	case err != nil && !errors.Is(err, errTooLong):
 		return Skill{}, &Problem{File: file, Wrong: Reason(err), Remedy: "let this user read it as a file"}
 	}
 	if info, err := fs.Stat(files, File); err == nil && info.Size() > MaxFile {
@@ -249,10 +249,10 @@ func hasFile(files fs.FS, names ...string) bool {
 	})
 }
 
-// errLong says that a file is longer than allowed, so that only its beginning was read.
-var errLong = errors.New("it is too long")
+// errTooLong says that a file is longer than allowed, so that only its beginning was read.
+var errTooLong = errors.New("it is too long")
 
-// read reads a file. If the file is longer than most, read returns its beginning with errLong.
+// read reads a file. If the file is longer than most, read returns its beginning with errTooLong.
 func read(files fs.FS, name string, most int64) ([]byte, error) {
 	f, err := files.Open(name)
 	if err != nil {
@@ -271,14 +271,14 @@ func read(files fs.FS, name string, most int64) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	if int64(len(raw)) > most {
-		return raw[:most], fmt.Errorf("read %s: %w", name, errLong)
+		return raw[:most], fmt.Errorf("read %s: %w", name, errTooLong)
 	}
 	return raw, nil
 }
 
 // Reason returns why something cannot be read, without its path on this machine.
 func Reason(err error) string {
-	for _, known := range []error{fs.ErrNotExist, fs.ErrPermission, errLong} {
+	for _, known := range []error{fs.ErrNotExist, fs.ErrPermission, errTooLong} {
 		if errors.Is(err, known) {
 			return known.Error()
 		}

@@ -19,8 +19,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// write makes files below a folder, from names and contents in turn.
-func write(t *testing.T, dir string, pairs ...string) {
+// writeFiles makes files below a folder, from names and contents in turn.
+func writeFiles(t *testing.T, dir string, pairs ...string) {
 	t.Helper()
 	for i := 0; i+1 < len(pairs); i += 2 {
 		file := filepath.Join(dir, filepath.FromSlash(pairs[i]))
@@ -29,17 +29,17 @@ func write(t *testing.T, dir string, pairs ...string) {
 	}
 }
 
-func front(name, description string) string {
+func frontMatterText(name, description string) string {
 	return "---\nname: " + name + "\ndescription: " + description + "\n---\n\nDo it.\n"
 }
 
 func TestSkillsAreFound(t *testing.T) {
 	one, two, linked := t.TempDir(), t.TempDir(), t.TempDir()
-	write(t, one,
+	writeFiles(t, one,
 		"reports/SKILL.md", "\uFEFF---\r\nname: reports\r\ndescription: |\r\n  How reports\r\n  are \u202ewritten.\r\nallowed-tools: Bash(*)\r\nmetadata:\r\n  x: 1\r\n---\r\n\r\n# Reports\r\nBegin with the sum.\r\n",
 		"README.md", "x", ".git/SKILL.md", "x", "notes/a.md", "x")
-	write(t, two, "alpha/SKILL.md", front("alpha", `"Yes: with a colon"`))
-	write(t, linked, "beta/SKILL.md", "---\nname: beta\ndescription: short\n---")
+	writeFiles(t, two, "alpha/SKILL.md", frontMatterText("alpha", `"Yes: with a colon"`))
+	writeFiles(t, linked, "beta/SKILL.md", "---\nname: beta\ndescription: short\n---")
 	must(t, os.Symlink(filepath.Join(linked, "beta"), filepath.Join(two, "beta")))
 	found, problems := folder.Find(one, two)
 	var names []string
@@ -55,33 +55,33 @@ func TestSkillsAreFound(t *testing.T) {
 	if body, err := found[1].Body(); body != "" || err != nil {
 		t.Errorf("an empty body is %q, %v", body, err)
 	}
-	if len(problems) != 1 || !problems[0].Minor || problems[0].File != filepath.Join(one, "notes") {
+	if len(problems) != 1 || !problems[0].IsMinor || problems[0].File != filepath.Join(one, "notes") {
 		t.Errorf("the problems are %v", problems)
 	}
 }
 
-func TestWhatIsNoSkillIsTold(t *testing.T) {
+func TestFoldersThatAreNotSkillsAreReported(t *testing.T) {
 	for name, c := range map[string]struct{ folder, text, want string }{
 		"no dashes":           {"x", "# X", "three dashes"},
 		"no end":              {"x", "---\nname: x\n", "no second line"},
 		"no end, long":        {"x", "---\nname: x\n" + strings.Repeat("# more\n", 10_000), "no second line"},
-		"isn't YAML":          {"x", front("x", "use it: when"), "a text with a colon needs quotes"},
+		"isn't YAML":          {"x", frontMatterText("x", "use it: when"), "a text with a colon needs quotes"},
 		"a bomb":              {"x", "---\na: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\nname: [*f,*f]\n---\n", "isn't YAML"},
 		"deep":                {"x", "---\nname: " + strings.Repeat("[", 10_000) + "\n---\n", "isn't YAML"},
-		"no text":             {"x", front("x", "\xff\xfe"), "UTF-8"},
+		"no text":             {"x", frontMatterText("x", "\xff\xfe"), "UTF-8"},
 		"no name":             {"x", "---\ndescription: x\n---\n", "write name: x"},
 		"no description":      {"x", "---\nname: x\n---\n", "it has no description"},
-		"a long one":          {"x", front("x", strings.Repeat("ä", 1025)), "more than 1024 characters"},
-		"another name":        {"x", front("y", "z"), "its name is y"},
-		"a bad name":          {"X y", front("X y", "z"), "small letters"},
-		"a name that is long": {strings.Repeat("x", 65), front(strings.Repeat("x", 65), "z"), "64 at most"},
-		"a long file":         {"x", front("x", "z") + strings.Repeat("x", folder.MaxFile), "at most"},
+		"a long one":          {"x", frontMatterText("x", strings.Repeat("ä", 1025)), "more than 1024 characters"},
+		"another name":        {"x", frontMatterText("y", "z"), "its name is y"},
+		"a bad name":          {"X y", frontMatterText("X y", "z"), "small letters"},
+		"a name that is long": {strings.Repeat("x", 65), frontMatterText(strings.Repeat("x", 65), "z"), "64 at most"},
+		"a long file":         {"x", frontMatterText("x", "z") + strings.Repeat("x", folder.MaxFile), "at most"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			write(t, dir, c.folder+"/SKILL.md", c.text)
+			writeFiles(t, dir, c.folder+"/SKILL.md", c.text)
 			found, problems := folder.Find(dir)
-			if len(found) != 0 || len(problems) != 1 || problems[0].Minor {
+			if len(found) != 0 || len(problems) != 1 || problems[0].IsMinor {
 				t.Fatalf("found %v, problems %v", found, problems)
 			}
 			p := problems[0]
@@ -97,8 +97,8 @@ func TestWhatIsNoSkillIsTold(t *testing.T) {
 
 func TestOtherProblems(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
-	write(t, one, "a/SKILL.md", front("a", "x"), "lower/skill.md", "x", "b/x", "x")
-	write(t, two, "a/SKILL.md", front("a", "x"))
+	writeFiles(t, one, "a/SKILL.md", frontMatterText("a", "x"), "lower/skill.md", "x", "b/x", "x")
+	writeFiles(t, two, "a/SKILL.md", frontMatterText("a", "x"))
 	must(t, os.Mkdir(filepath.Join(two, "dir"), 0o755))
 	must(t, os.Mkdir(filepath.Join(two, "dir", "SKILL.md"), 0o755))
 	must(t, os.Mkdir(filepath.Join(two, "fifo"), 0o755))
@@ -117,16 +117,16 @@ func TestOtherProblems(t *testing.T) {
 		"/a": "another skill has the same name", "/lower": "it has no SKILL.md", "/b": "it has no SKILL.md", "/dir/SKILL.md": "isn't a regular file",
 		"/fifo/SKILL.md": "isn't a regular file", "/link/SKILL.md": "escapes", "/missing": "can't be read",
 	} {
-		if p := said[file]; !strings.Contains(p.Wrong, want) || p.Minor != (file == "/b") {
+		if p := said[file]; !strings.Contains(p.Wrong, want) || p.IsMinor != (file == "/b") {
 			t.Errorf("%s is told as %+v, want %q", file, p, want)
 		}
 	}
 }
 
-// In a workspace folders that are not skills are nothing to tell of, and there is a bound.
+// In a workspace, folders that are not skills are not reported, and the number of skills is limited.
 func TestSkillsOfAWorkspace(t *testing.T) {
 	files := fstest.MapFS{
-		"skills/good/SKILL.md": {Data: []byte(front("good", "x"))}, "skills/bad/SKILL.md": {Data: []byte("x")},
+		"skills/good/SKILL.md": {Data: []byte(frontMatterText("good", "x"))}, "skills/bad/SKILL.md": {Data: []byte("x")},
 		"skills/other/x": {Data: []byte("x")}, "skills/file": {Data: []byte("x")},
 	}
 	found, problems := folder.ReadIn(files, "skills")
@@ -138,7 +138,7 @@ func TestSkillsOfAWorkspace(t *testing.T) {
 	}
 	for i := range 60 {
 		name := "n" + strings.Repeat("x", i)
-		files["skills/"+name+"/SKILL.md"] = &fstest.MapFile{Data: []byte(front(name, "x"))}
+		files["skills/"+name+"/SKILL.md"] = &fstest.MapFile{Data: []byte(frontMatterText(name, "x"))}
 	}
 	found, problems = folder.ReadIn(files, "skills")
 	if n := len(found); n > 50 || !strings.Contains(problems[len(problems)-1].Wrong, "no more than 50") {
@@ -146,13 +146,12 @@ func TestSkillsOfAWorkspace(t *testing.T) {
 	}
 }
 
-// The bound holds whatever the skills bring: one with a manifest counts as a skill and as a
-// problem.
+// The limit holds for all skills: one with a manifest counts as a skill and as a problem.
 func TestSkillsOfAWorkspaceWithManifestsAreBounded(t *testing.T) {
-	files := fstest.MapFS{"skills/a/SKILL.md": {Data: []byte(front("a", "x"))}}
+	files := fstest.MapFS{"skills/a/SKILL.md": {Data: []byte(frontMatterText("a", "x"))}}
 	for i := range 60 {
 		name := "n" + strings.Repeat("x", i)
-		files["skills/"+name+"/SKILL.md"] = &fstest.MapFile{Data: []byte(front(name, "x"))}
+		files["skills/"+name+"/SKILL.md"] = &fstest.MapFile{Data: []byte(frontMatterText(name, "x"))}
 		files["skills/"+name+"/skill.toml"] = &fstest.MapFile{}
 	}
 	found, problems := folder.ReadIn(files, "skills")

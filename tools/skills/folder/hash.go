@@ -9,8 +9,8 @@ import (
 	"io/fs"
 )
 
-// maxHashed is how many bytes of a skill's files are hashed. Of files beyond that, only sizes and
-// times of change are.
+// maxHashed is how many bytes of a skill's files are hashed. Beyond that, only the sizes and modification times of
+// files are.
 const maxHashed = 16 << 20
 
 // Hash returns a hash of the skill's current files. It changes whenever what the skill's programs do
@@ -21,9 +21,9 @@ func (s Skill) Hash() (string, error) {
 		if e.IsDir() {
 			return nil
 		}
-		info, err := fs.Stat(s.Files, name) // of what a link leads to
+		info, err := fs.Stat(s.Files, name) // of the target of a link
 		if err != nil || !info.Mode().IsRegular() {
-			fmt.Fprintf(sum, "%q\n", name) // no program can read it, either
+			fmt.Fprintf(sum, "%q\n", name) // a program can't read it, either
 			return nil
 		}
 		fmt.Fprintf(sum, "%q %d %t\n", name, info.Size(), info.Mode()&0o111 != 0)

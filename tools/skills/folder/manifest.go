@@ -74,9 +74,9 @@ type Access string
 
 // The kinds of access.
 const (
-	NoAccess Access = "none"
-	Reads    Access = "read"
-	Writes   Access = "write"
+	NoAccess    Access = "none"
+	ReadAccess  Access = "read"
+	WriteAccess Access = "write"
 )
 
 // A manifest is the content of a skill.toml.
@@ -86,7 +86,7 @@ type manifest struct {
 	Tools   []manifestEntry `toml:"tools"`
 }
 
-// A manifestEntry is what a skill.toml says about one program.
+// A manifestEntry is one program's entry in a skill.toml.
 type manifestEntry struct {
 	Name        string             `toml:"name"`
 	Description string             `toml:"description"`
@@ -113,8 +113,8 @@ func (e manifestEntry) program() Program {
 	}
 }
 
-// readManifest adds to a skill what its skill.toml says, if it has one. notes are things in it that have no effect;
-// wrong says why the skill cannot be used, and is nil if it can.
+// readManifest adds the content of its skill.toml to a skill, if there is one. notes are fields without effect; wrong
+// says why the skill cannot be used, and is nil if it can.
 func (s *Skill) readManifest() (notes []Problem, wrong *Problem) {
 	raw, err := read(s.Files, Manifest, maxManifest)
 	switch {
@@ -144,7 +144,7 @@ func (s *Skill) readManifest() (notes []Problem, wrong *Problem) {
 	case !runsHere:
 		return []Problem{{
 			Wrong:  "its tools are for " + strings.Join(m.OS, ", ") + ", and this machine runs " + runtime.GOOS,
-			Remedy: "agents have its instructions, and none of its tools", Minor: true,
+			Remedy: "agents have its instructions, and none of its tools", IsMinor: true,
 		}}, nil
 	}
 	s.Programs = programs
@@ -180,8 +180,7 @@ func includesThisSystem(systems []string) (bool, *Problem) {
 	return len(systems) == 0 || slices.Contains(systems, runtime.GOOS), nil
 }
 
-// readPrograms returns the programs that a manifest lists. notes are things in their entries that
-// have no effect.
+// readPrograms returns the programs that a manifest lists. notes are fields in their entries without effect.
 func readPrograms(files fs.FS, entries []manifestEntry) (all []Program, notes []Problem, wrong *Problem) {
 	for i, e := range entries {
 		where := fmt.Sprintf("tool %d", i+1)
@@ -189,7 +188,7 @@ func readPrograms(files fs.FS, entries []manifestEntry) (all []Program, notes []
 			where = "tool " + oneLine(e.Name, 80)
 		}
 		p := e.program()
-		if wrong := p.complete(files, e); wrong != nil {
+		if wrong := p.setDefaults(files, e); wrong != nil {
 			wrong.Wrong = where + ": " + wrong.Wrong
 			return nil, nil, wrong
 		}
@@ -209,9 +208,9 @@ func readPrograms(files fs.FS, entries []manifestEntry) (all []Program, notes []
 func (s Sandboxing) note() *Problem {
 	switch s {
 	case Podman, Firejail:
-		return &Problem{Wrong: fmt.Sprintf("sandboxing %q has no effect: the tool runs in the sandbox that this machine has", s), Remedy: `write "bubblewrap" or "landlock" if it needs one of them`, Minor: true}
+		return &Problem{Wrong: fmt.Sprintf("sandboxing %q has no effect: the tool runs in the sandbox that this machine has", s), Remedy: `write "bubblewrap" or "landlock" if it needs one of them`, IsMinor: true}
 	case Unboxed:
-		return &Problem{Wrong: `sandboxing "none" has no effect: the tool runs in the sandbox that this machine has`, Remedy: "only [sandbox] mode can do without a sandbox", Minor: true}
+		return &Problem{Wrong: `sandboxing "none" has no effect: the tool runs in the sandbox that this machine has`, Remedy: "only [sandbox] mode can do without a sandbox", IsMinor: true}
 	}
 	return nil
 }
@@ -262,9 +261,9 @@ func wrongTOML(err error) string {
 	return oneLine(err.Error(), 200)
 }
 
-// complete fills in what a program leaves out, and returns what is wrong with the rest; nil if
-// nothing is.
-func (p *Program) complete(files fs.FS, e manifestEntry) *Problem {
+// setDefaults fills in the fields that a program leaves out, and returns the problem with the rest; nil if there is
+// none.
+func (p *Program) setDefaults(files fs.FS, e manifestEntry) *Problem {
 	if !regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`).MatchString(p.Name) {
 		return &Problem{Wrong: "its name is missing, or isn't 1 to 64 letters, digits, _ and -", Remedy: `write something like name = "total"`}
 	}
@@ -330,7 +329,7 @@ func (p *Program) setEffect() *Problem {
 	case "":
 		p.Effect = tools.Once
 	case tools.Pure, tools.Idempotent, tools.Once:
-		if p.Effect == tools.Pure && p.Workspace == Writes {
+		if p.Effect == tools.Pure && p.Workspace == WriteAccess {
 			return &Problem{Wrong: `effect "pure" with sandbox.workspace "write"`, Remedy: `write "idempotent" if running it twice is the same as once, or leave it out`}
 		}
 	default:
@@ -348,10 +347,10 @@ func (p *Program) setNeeds() *Problem {
 		}
 	}
 	switch p.Workspace {
-	case "", Reads:
-		p.Workspace = Reads
+	case "", ReadAccess:
+		p.Workspace = ReadAccess
 		p.need(tools.FileRead)
-	case Writes:
+	case WriteAccess:
 		p.need(tools.FileRead)
 		p.need(tools.FileWrite)
 	case NoAccess:

@@ -13,95 +13,95 @@ import (
 	"parley/tools/skills/folder"
 )
 
-// withManifest finds the skill x, which has that manifest and a program run.
-func withManifest(t *testing.T, text string) ([]folder.Skill, []folder.Problem, string) {
+// findWithManifest finds the skill x, which has that manifest and a program named run.
+func findWithManifest(t *testing.T, text string) ([]folder.Skill, []folder.Problem, string) {
 	t.Helper()
 	dir := t.TempDir()
-	write(t, dir, "x/SKILL.md", front("x", "x"), "x/skill.toml", text, "x/plain", "x")
+	writeFiles(t, dir, "x/SKILL.md", frontMatterText("x", "x"), "x/skill.toml", text, "x/plain", "x")
 	must(t, os.WriteFile(filepath.Join(dir, "x", "run"), []byte("#!/bin/sh\n"), 0o755))
 	must(t, os.Symlink("/bin/sh", filepath.Join(dir, "x", "out")))
 	found, problems := folder.Find(dir)
 	return found, problems, filepath.Join(dir, "x", "skill.toml")
 }
 
-const tool = "[[tools]]\nname = \"a\"\ndescription = \"A.\"\nbinary = \"run\"\n"
+const toolEntry = "[[tools]]\nname = \"a\"\ndescription = \"A.\"\nbinary = \"run\"\n"
 
 func TestAManifest(t *testing.T) {
-	found, problems, _ := withManifest(t, tool+"[[tools]]\nname = \"b\"\ndescription = \"B\\nb.\"\nbinary = \"./run\"\nargs = [\"-x\"]\ntimeout = \"5m\"\neffect = \"idempotent\"\npermissions = [\"shell\"]\n"+
+	found, problems, _ := findWithManifest(t, toolEntry+"[[tools]]\nname = \"b\"\ndescription = \"B\\nb.\"\nbinary = \"./run\"\nargs = [\"-x\"]\ntimeout = \"5m\"\neffect = \"idempotent\"\npermissions = [\"shell\"]\n"+
 		"[tools.sandbox]\nworkspace = \"write\"\nnetwork = true\n[tools.parameters.properties.n]\ntype = \"integer\"\n")
 	if len(problems) > 0 || len(found) != 1 || len(found[0].Programs) != 2 {
 		t.Fatalf("found %+v, problems %v", found, problems)
 	}
 	a, b := found[0].Programs[0], found[0].Programs[1]
-	if a.Timeout != time.Minute || a.Effect != tools.Once || a.Workspace != folder.Reads || a.Network || !slices.Equal(a.Needs, []tools.Permission{tools.FileRead}) ||
+	if a.Timeout != time.Minute || a.Effect != tools.Once || a.Workspace != folder.ReadAccess || a.Network || !slices.Equal(a.Needs, []tools.Permission{tools.FileRead}) ||
 		string(a.Schema) != `{"additionalProperties":false,"properties":{},"type":"object"}` {
 		t.Errorf("without more it is %+v, with the schema %s", a, a.Schema)
 	}
-	if b.Description != "B b." || b.Binary != "run" || b.Timeout != 5*time.Minute || b.Effect != tools.Idempotent || b.Workspace != folder.Writes || !b.Network || !slices.Equal(b.Flags, []string{"n"}) ||
+	if b.Description != "B b." || b.Binary != "run" || b.Timeout != 5*time.Minute || b.Effect != tools.Idempotent || b.Workspace != folder.WriteAccess || !b.Network || !slices.Equal(b.Flags, []string{"n"}) ||
 		!slices.Equal(b.Needs, []tools.Permission{tools.Shell, tools.FileRead, tools.FileWrite, tools.Network}) {
 		t.Errorf("it is %+v", b)
 	}
-	if found, problems, _ := withManifest(t, ""); len(found) != 1 || len(problems) > 0 {
+	if found, problems, _ := findWithManifest(t, ""); len(found) != 1 || len(problems) > 0 {
 		t.Errorf("an empty one gives %v, %v", found, problems)
 	}
 }
 
-func TestWhatIsWrongInAManifest(t *testing.T) {
+func TestProblemsInAManifest(t *testing.T) {
 	for text, want := range map[string]string{
-		"x":                                              "line 1",
-		tool + "colour = 1\n":                            "line 5: there is no tools.colour",
-		tool + tool:                                      "tool a: another tool has the same name",
-		"[[tools]]\n":                                    "tool 1: its name is missing",
-		"[[tools]]\nname = \"a b\"\n":                    "tool a b: its name",
-		"[[tools]]\nname = \"a\"\n":                      "description is missing",
-		strings.Repeat(tool, 33):                         "33 tools",
-		tool + "timeout = \"1h\"\n":                      "isn't a time from 1s",
-		tool + "timeout = \"x\"\n":                       "isn't a time from 1s",
-		tool + "timeout_ms = 999\n":                      `"999ms" isn't a time from 1s`,
-		tool + "timeout_ms = 300001\n":                   "isn't a time from 1s",
-		tool + "timeout_ms = 9223372036854775807\n":      "isn't a time from 1s",
-		tool + "timeout = \"30s\"\ntimeout_ms = 30000\n": "both timeout and timeout_ms",
-		tool + "sandboxing = \"docker\"\n":               `sandboxing "docker"`,
-		tool + "after = [\"b\"]\n":                       `the skill has no tool "b"`,
-		tool + "after = [\"a\"]\n":                       "after: a waits for a",
-		"version = \"new\"\n" + tool:                     `version "new" isn't a version`,
-		"version = 2\n" + tool:                           "line 1",
-		"os = [\"macos\"]\n" + tool:                      `there's no "macos"`,
-		tool + "effect = \"never\"\n":                    `effect "never"`,
-		tool + "effect = \"reconcilable\"\n":             "effect",
-		tool + "effect = \"pure\"\n[tools.sandbox]\nworkspace = \"write\"\n": `effect "pure" with`,
-		tool + "permissions = [\"all\"]\n":                                   `there's no "all"`,
-		tool + "sandbox = { workspace = \"x\" }\n":                           "sandbox.workspace",
-		tool + "sandbox = { off = true }\n":                                  "line 5: there is no tools",
-		tool + "parameters = { type = \"array\" }\n":                         "don't describe an object",
-		tool + "parameters = { properties = 1 }\n":                           "don't describe an object",
-		tool + "parameters = { properties = { a = { type = \"x\" } } }\n":    "aren't a JSON Schema",
-		tool + "parameters = { properties = { \"a=b\" = {} } }\n":            "can't be a flag",
-		tool + "parameters = { \"$ref\" = \"https://example.com/x\" }\n":     "aren't a JSON Schema",
-		tool + "args = [\"\\u0000\"]\n":                                      "NUL",
-		strings.Replace(tool, `"run"`, `"plain"`, 1):                         "isn't an executable program",
-		strings.Replace(tool, `"run"`, `"nosuch"`, 1):                        "does not exist",
-		strings.Replace(tool, `"run"`, `"/bin/sh"`, 1):                       "doesn't name a file in",
-		strings.Replace(tool, `"run"`, `"../run"`, 1):                        "doesn't name a file in",
-		strings.Replace(tool, `"run"`, `"out"`, 1):                           "escapes",
-		strings.Replace(tool, `"run"`, `""`, 1):                              "doesn't name a file in",
-		"# " + strings.Repeat("x", 64<<10):                                   "too long",
+		"x":                                                   "line 1",
+		toolEntry + "colour = 1\n":                            "line 5: there is no tools.colour",
+		toolEntry + toolEntry:                                 "tool a: another tool has the same name",
+		"[[tools]]\n":                                         "tool 1: its name is missing",
+		"[[tools]]\nname = \"a b\"\n":                         "tool a b: its name",
+		"[[tools]]\nname = \"a\"\n":                           "description is missing",
+		strings.Repeat(toolEntry, 33):                         "33 tools",
+		toolEntry + "timeout = \"1h\"\n":                      "isn't a time from 1s",
+		toolEntry + "timeout = \"x\"\n":                       "isn't a time from 1s",
+		toolEntry + "timeout_ms = 999\n":                      `"999ms" isn't a time from 1s`,
+		toolEntry + "timeout_ms = 300001\n":                   "isn't a time from 1s",
+		toolEntry + "timeout_ms = 9223372036854775807\n":      "isn't a time from 1s",
+		toolEntry + "timeout = \"30s\"\ntimeout_ms = 30000\n": "both timeout and timeout_ms",
+		toolEntry + "sandboxing = \"docker\"\n":               `sandboxing "docker"`,
+		toolEntry + "after = [\"b\"]\n":                       `the skill has no tool "b"`,
+		toolEntry + "after = [\"a\"]\n":                       "after: a waits for a",
+		"version = \"new\"\n" + toolEntry:                     `version "new" isn't a version`,
+		"version = 2\n" + toolEntry:                           "line 1",
+		"os = [\"macos\"]\n" + toolEntry:                      `there's no "macos"`,
+		toolEntry + "effect = \"never\"\n":                    `effect "never"`,
+		toolEntry + "effect = \"reconcilable\"\n":             "effect",
+		toolEntry + "effect = \"pure\"\n[tools.sandbox]\nworkspace = \"write\"\n": `effect "pure" with`,
+		toolEntry + "permissions = [\"all\"]\n":                                   `there's no "all"`,
+		toolEntry + "sandbox = { workspace = \"x\" }\n":                           "sandbox.workspace",
+		toolEntry + "sandbox = { off = true }\n":                                  "line 5: there is no tools",
+		toolEntry + "parameters = { type = \"array\" }\n":                         "don't describe an object",
+		toolEntry + "parameters = { properties = 1 }\n":                           "don't describe an object",
+		toolEntry + "parameters = { properties = { a = { type = \"x\" } } }\n":    "aren't a JSON Schema",
+		toolEntry + "parameters = { properties = { \"a=b\" = {} } }\n":            "can't be a flag",
+		toolEntry + "parameters = { \"$ref\" = \"https://example.com/x\" }\n":     "aren't a JSON Schema",
+		toolEntry + "args = [\"\\u0000\"]\n":                                      "NUL",
+		strings.Replace(toolEntry, `"run"`, `"plain"`, 1):                         "isn't an executable program",
+		strings.Replace(toolEntry, `"run"`, `"nosuch"`, 1):                        "does not exist",
+		strings.Replace(toolEntry, `"run"`, `"/bin/sh"`, 1):                       "doesn't name a file in",
+		strings.Replace(toolEntry, `"run"`, `"../run"`, 1):                        "doesn't name a file in",
+		strings.Replace(toolEntry, `"run"`, `"out"`, 1):                           "escapes",
+		strings.Replace(toolEntry, `"run"`, `""`, 1):                              "doesn't name a file in",
+		"# " + strings.Repeat("x", 64<<10):                                        "too long",
 	} {
-		found, problems, file := withManifest(t, text)
+		found, problems, file := findWithManifest(t, text)
 		if len(found) != 0 || len(problems) != 1 {
 			t.Errorf("%.100q gives %v, %v", text, found, problems)
 			continue
 		}
-		if p := problems[0]; p.File != file || p.Minor || p.Remedy == "" || !strings.Contains(p.Wrong, want) || strings.Contains(p.Error(), "\n") {
+		if p := problems[0]; p.File != file || p.IsMinor || p.Remedy == "" || !strings.Contains(p.Wrong, want) || strings.Contains(p.Error(), "\n") {
 			t.Errorf("%.100q is told as %v, want %q", text, p, want)
 		}
 	}
 }
 
-// The entry that other programs' skills have is read as it is.
+// A manifest written for another program is read, too.
 func TestAManifestOfAnotherProgram(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, "x/SKILL.md", front("x", "x"), "x/skill.toml", `[[tools]]
+	writeFiles(t, dir, "x/SKILL.md", frontMatterText("x", "x"), "x/skill.toml", `[[tools]]
 name = "bash"
 binary = "bin/dt-bash"
 description = "Execute shell commands"
@@ -112,14 +112,14 @@ sandboxing = "firejail"      # none, firejail, bubblewrap, podman
 	if len(found) != 1 || len(found[0].Programs) != 1 || found[0].Programs[0].Name != "bash" || found[0].Programs[0].Binary != "bin/dt-bash" {
 		t.Fatalf("found %+v, problems %v", found, problems)
 	}
-	if len(problems) != 1 || !problems[0].Minor || problems[0].Skill != "x" || !strings.Contains(problems[0].Wrong, `tool bash: sandboxing "firejail" has no effect`) {
+	if len(problems) != 1 || !problems[0].IsMinor || problems[0].Skill != "x" || !strings.Contains(problems[0].Wrong, `tool bash: sandboxing "firejail" has no effect`) {
 		t.Errorf("the problems are %v", problems)
 	}
 }
 
 func TestAWholeManifest(t *testing.T) {
-	found, problems, _ := withManifest(t, "version = \"2.0.0-rc.1\"\nos = [\"linux\", \"darwin\", \"windows\", \"freebsd\", \"netbsd\", \"openbsd\"]\n"+
-		tool+"timeout_ms = 30500\nsandboxing = \"landlock\"\nafter = [\"b\"]\n"+strings.Replace(tool, `"a"`, `"b"`, 1)+"sandboxing = \"bubblewrap\"\n")
+	found, problems, _ := findWithManifest(t, "version = \"2.0.0-rc.1\"\nos = [\"linux\", \"darwin\", \"windows\", \"freebsd\", \"netbsd\", \"openbsd\"]\n"+
+		toolEntry+"timeout_ms = 30500\nsandboxing = \"landlock\"\nafter = [\"b\"]\n"+strings.Replace(toolEntry, `"a"`, `"b"`, 1)+"sandboxing = \"bubblewrap\"\n")
 	if len(found) != 1 || len(problems) > 0 || len(found[0].Programs) != 2 {
 		t.Fatalf("found %+v, problems %v", found, problems)
 	}
@@ -131,17 +131,17 @@ func TestAWholeManifest(t *testing.T) {
 	if runtime.GOOS == other {
 		other = "linux"
 	}
-	found, problems, file := withManifest(t, "os = [\""+other+"\"]\n"+tool)
-	if len(found) != 1 || found[0].Programs != nil || len(problems) != 1 || !problems[0].Minor || problems[0].File != file || !strings.Contains(problems[0].Wrong, "its tools are for "+other) {
+	found, problems, file := findWithManifest(t, "os = [\""+other+"\"]\n"+toolEntry)
+	if len(found) != 1 || found[0].Programs != nil || len(problems) != 1 || !problems[0].IsMinor || problems[0].File != file || !strings.Contains(problems[0].Wrong, "its tools are for "+other) {
 		t.Errorf("on another system it found %+v, problems %v", found, problems)
 	}
 }
 
-// Two versions of a skill lie side by side, in folders of which one names its version.
+// Two versions of a skill can be in neighboring folders, one of which has the version in its name.
 func TestVersionsSideBySide(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, "x/SKILL.md", front("x", "old"), "x/skill.toml", "version = \"1.4\"\n", "x-v2/SKILL.md", front("x", "new"), "x-v2/skill.toml", "version = \"2.0.0\"\n",
-		"x-v3/SKILL.md", front("x", "wrong"), "x-v3/skill.toml", "version = \"4.0.0\"\n", "y-v2/SKILL.md", front("x", "another"))
+	writeFiles(t, dir, "x/SKILL.md", frontMatterText("x", "old"), "x/skill.toml", "version = \"1.4\"\n", "x-v2/SKILL.md", frontMatterText("x", "new"), "x-v2/skill.toml", "version = \"2.0.0\"\n",
+		"x-v3/SKILL.md", frontMatterText("x", "wrong"), "x-v3/skill.toml", "version = \"4.0.0\"\n", "y-v2/SKILL.md", frontMatterText("x", "another"))
 	found, problems := folder.Find(dir)
 	var got []string
 	for _, s := range found {
@@ -155,9 +155,9 @@ func TestVersionsSideBySide(t *testing.T) {
 	}
 }
 
-// A skill's hash changes with whatever its programs could read.
+// A skill's hash changes with every file that its programs could read.
 func TestAHashTellsChanges(t *testing.T) {
-	found, _, file := withManifest(t, tool)
+	found, _, file := findWithManifest(t, toolEntry)
 	dir := filepath.Dir(file)
 	hash := func() string {
 		t.Helper()
