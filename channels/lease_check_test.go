@@ -45,7 +45,7 @@ func TestARequestIsNotSentAfterItsLeaseIsLost(t *testing.T) {
 		"shared connections":             LeaseCheckedTransport(&http.Transport{}),
 		"a connection each":              LeaseCheckedHTTP1(countingHTTP1(new(atomic.Int64))),
 		"a connection each, without TLS": LeaseCheckedHTTP1(&plainhttp.Transport{Other: &http.Transport{}}),
-		"the same, once":                 LeaseCheckedHTTP1(&plainhttp.Transport{Other: &http.Transport{}, Once: true}),
+		"the same, once":                 LeaseCheckedHTTP1(&plainhttp.Transport{Other: &http.Transport{}, NeverRepeat: true}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

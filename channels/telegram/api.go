@@ -44,7 +44,7 @@ func newTransport() *http.Transport {
 // transport that needs less CPU time.
 func newClient() *http.Client {
 	t := newTransport()
-	return clientOver(&plainhttp.Transport{Other: t, IdleTime: t.IdleConnTimeout, Once: true})
+	return clientOver(&plainhttp.Transport{Other: t, IdleTime: t.IdleConnTimeout, NeverRepeat: true})
 }
 
 // clientOver returns a client whose requests check their leases and use the given transport.

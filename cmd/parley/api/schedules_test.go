@@ -31,7 +31,7 @@ func planningWhile(x *rig, whyNot func() string, admitted func(person string) bo
 	scheduler := planner.New(planner.Config{
 		Bus: x.bus, Table: x.store.Schedules(), Log: slog.New(slog.DiscardHandler),
 		Limits: func() planner.Limits {
-			return planner.Limits{MostPerPerson: 2, LeastBetween: time.Minute, Zone: "Europe/Berlin"}
+			return planner.Limits{MaxPerPerson: 2, MinInterval: time.Minute, Zone: "Europe/Berlin"}
 		},
 		Ready: func(context.Context) (string, error) { return whyNot(), nil },
 		Admit: func(_ context.Context, who bus.Person, _ bus.Address) (bus.Caller, bool, error) {

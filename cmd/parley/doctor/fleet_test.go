@@ -97,8 +97,8 @@ func TestDoctorOnPostgreSQL(t *testing.T) {
 	} {
 		h := sqldb.Health{
 			Version: 150004, Fsync: "on", SynchronousCommit: "on", FullPageWrites: "on", MaxConns: 97, ConnsPerComponent: 12, MayCreateTables: true,
-			Versions: map[string]int{store.Name: len(store.Postgres), book.Name: len(book.Postgres)},
-			RequiredVersions:   map[string]int{store.Name: 0, book.Name: 0},
+			Versions:         map[string]int{store.Name: len(store.Postgres), book.Name: len(book.Postgres)},
+			RequiredVersions: map[string]int{store.Name: 0, book.Name: 0},
 		}
 		c.change(&h)
 		judged(t, c.what, judgePostgres(h), c.state, c.words)

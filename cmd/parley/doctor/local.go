@@ -100,7 +100,7 @@ func checkSkills(found *skillfolders.Catalog) (all []Finding) {
 	for _, p := range found.Problems {
 		f := Finding{Part: "skills", State: wrong, Detail: p.File + ": " + p.Wrong, Remedy: "parley serve wouldn't start: " + p.Remedy}
 		switch {
-		case p.Minor:
+		case p.IsMinor:
 			f.State, f.Remedy = note, p.Remedy
 		case p.Skill != "":
 			f.Remedy = "agents can't use it until this is fixed: " + p.Remedy

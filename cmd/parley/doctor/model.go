@@ -83,7 +83,7 @@ func checkJudge(ctx context.Context, cfg *config.Config, m models.Model) Finding
 	ctx, cancel := context.WithTimeout(ctx, modelTimeout)
 	defer cancel()
 	who := m.Model.Info().Name + " at " + m.Server
-	request := judge.Harmless().Request()
+	request := judge.HarmlessQuestion().Request()
 	began := time.Now()
 	answer, err := m.Model.Generate(ctx, &request, func(llm.Delta) {})
 	took := time.Since(began)

@@ -112,13 +112,13 @@ func checkSSHTarget(ctx context.Context, t ssh.Target) Finding {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	f := Finding{Part: t.String(), State: fine}
-	hello, err := ssh.Way{Target: t, Env: os.Environ(), Log: slog.New(slog.DiscardHandler)}.Check(ctx)
+	hello, err := ssh.Connector{Target: t, Env: os.Environ(), Log: slog.New(slog.DiscardHandler)}.Check(ctx)
 	problem, known := errors.AsType[*ssh.Problem](err)
 	switch {
 	case known:
 		f.State, f.Detail, f.Remedy = wrong, problem.Error(), problem.Remedy(t)
 	case err != nil:
-		silent := &ssh.Problem{Kind: ssh.Silent}
+		silent := &ssh.Problem{Kind: ssh.NoOutput}
 		f.State, f.Detail, f.Remedy = wrong, silent.Error(), silent.Remedy(t)
 	case !slices.Contains(hello.Capabilities, "exec"):
 		f.State, f.Detail, f.Remedy = note, fmt.Sprintf(textTargetNoSandbox, hello.Release), textTargetSandbox

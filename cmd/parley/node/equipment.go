@@ -152,7 +152,7 @@ func (e *equipment) askRules(about []string) (*guard.Guard, error) {
 // guardConfig returns a configuration for rules about calls.
 func (e *equipment) guardConfig(own guard.Policy) guard.Config {
 	return guard.Config{
-		All: own, Reading: files.Reading,
+		AllAgents: own, ReadingCall: files.Reading,
 		Path: func(_ tools.Call, path string) string {
 			if name, err := e.dir.Name(path); err == nil {
 				return name

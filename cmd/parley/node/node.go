@@ -67,7 +67,7 @@ func Run(ctx context.Context, c *config.Config, release string, log *slog.Logger
 	log.Info("the node offers tools", slog.String("node", m.Name), slog.Int("tools", len(made.Link.Offer.Tools)), slog.Any("capabilities", made.Link.Offer.Capabilities))
 	made.Link = wire.Node{Server: m.Server, ServerKey: m.ServerKey, Name: m.Name, Key: key, Offer: made.Link.Offer}
 	if IsBroker(m.Server) {
-		made.Link.Open, made.Link.Timing.Answer = brokerNode(c, m.Server, m.Name, key, tunnel.Is(m.ServerKey)).Dial, maxPingAge
+		made.Link.OpenConn, made.Link.Timing.Answer = brokerNode(c, m.Server, m.Name, key, tunnel.MatchesKey(m.ServerKey)).Dial, maxPingAge
 	}
 	made.Journal = filepath.Join(c.Home, journalFolder)
 	return explain(made.Run(ctx), m.Server)
@@ -99,14 +99,14 @@ func prepare(ctx context.Context, c *config.Config, release string, log *slog.Lo
 		return n, nil, newSetupError(textOffer, err)
 	}
 	return device.Node{
-		Link:   wire.Node{Offer: offer},
-		Tools:  equipment.tools,
-		Job:    equipment.job,
-		Decide: rules.Decide,
-		Asks:   asks.Decide,
-		Log:    log,
-		Timing: device.Timing{Most: crash.MostRest()},
-		Point:  crash.Points(),
+		Link:          wire.Node{Offer: offer},
+		Tools:         equipment.tools,
+		Job:           equipment.job,
+		Decide:        rules.Decide,
+		NeedsApproval: asks.Decide,
+		Log:           log,
+		Timing:        device.Timing{MaxDelay: crash.MostRest()},
+		Point:         crash.Points(),
 	}, equipment, nil
 }
 
@@ -124,7 +124,7 @@ func explain(err error, server string) error {
 // wrongAddress says what is wrong with a server's address; nil if err isn't about that.
 func wrongAddress(err error, server string) error {
 	switch {
-	case errors.Is(err, wire.ErrPlain):
+	case errors.Is(err, wire.ErrNotHTTPS):
 		return fmt.Errorf(textPlain, server)
 	case errors.Is(err, wire.ErrAddress):
 		return fmt.Errorf(textAddress, server)

@@ -114,9 +114,9 @@ func serveStdio(ctx context.Context, c *config.Config, release string, conn net.
 	}
 	defer func() { _ = others.Close() }() // below, unless something fails
 	hello := ssh.HelloOf(publicOf(key), n.Link.Offer.Release, n.Link.Offer.Capabilities)
-	server, err := ssh.Introduce(conn, hello, greetingTimeout)
+	server, err := ssh.SendHello(conn, hello, greetingTimeout)
 	if err == nil {
-		err = ssh.Begin(conn, "")
+		err = ssh.SendReady(conn, "")
 	}
 	if err != nil {
 		return fmt.Errorf("meet the server: %w", err)
@@ -181,14 +181,14 @@ func (h host) accept(ctx context.Context) {
 
 // greet lets only that server begin a link for which the node runs.
 func (h host) greet(conn net.Conn) error {
-	server, err := ssh.Introduce(conn, h.hello, greetingTimeout)
+	server, err := ssh.SendHello(conn, h.hello, greetingTimeout)
 	if err != nil {
 		return err
 	}
 	if server.Name != h.server.Name || !bytes.Equal(server.Key, h.server.Key) {
-		return errors.Join(errOther, ssh.Begin(conn, textOther))
+		return errors.Join(errOther, ssh.SendReady(conn, textOther))
 	}
-	return ssh.Begin(conn, "")
+	return ssh.SendReady(conn, "")
 }
 
 var errOther = errors.New("it is of another server, or for another target")

@@ -32,7 +32,7 @@ func runStdio(home string, args []string) error {
 }
 
 // reach returns how a program that stands for ssh reaches a home.
-func reach(t *testing.T, home string) ssh.Way {
+func reach(t *testing.T, home string) ssh.Connector {
 	t.Helper()
 	binary, err := os.Executable()
 	if err != nil {
@@ -48,7 +48,7 @@ func reach(t *testing.T, home string) ssh.Way {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ssh.Way{Target: target, Env: os.Environ(), Log: quiet()}
+	return ssh.Connector{Target: target, Env: os.Environ(), Log: quiet()}
 }
 
 // A home serves one server at a time. Processes that come later pass on what is for it, and others are refused; who only checks disturbs nobody.
@@ -63,7 +63,7 @@ func TestOneServerAtATime(t *testing.T) {
 	isRefused := func(g ssh.Greeting) {
 		t.Helper()
 		_, err := way.Connect(t.Context(), g)
-		if p, ok := errors.AsType[*ssh.Problem](err); !ok || p.Kind != ssh.Refused || !strings.Contains(p.Error(), "another server uses") {
+		if p, ok := errors.AsType[*ssh.Problem](err); !ok || p.Kind != ssh.ProgramRefuses || !strings.Contains(p.Error(), "another server uses") {
 			t.Errorf("%+v: %v", g, err)
 		}
 	}
@@ -116,7 +116,7 @@ func TestAHomeWhoseNodeRuns(t *testing.T) {
 	link := <-s.links
 	defer link.Close()
 	_, err := way.Connect(t.Context(), ssh.Greeting{Key: public(seed('a')), Name: "ssh-a-b"})
-	if p, ok := errors.AsType[*ssh.Problem](err); !ok || p.Kind != ssh.Ended || !strings.Contains(p.Error(), "is already running here") {
+	if p, ok := errors.AsType[*ssh.Problem](err); !ok || p.Kind != ssh.ProgramEnded || !strings.Contains(p.Error(), "is already running here") {
 		t.Errorf("it is %v", err)
 	}
 	stop()

@@ -93,9 +93,9 @@ func (a *agents) forSession(ctx context.Context, session string) (agent.Agent, e
 	}
 	inForce := a.guard.inForce.Load()
 	return agent.Agent{
-		Name: name, Model: model, Known: known, Tools: granted, Caps: caps,
-		Prompt: a.prompts.build, Memory: a.prompts.memory, Keep: keep, HashInput: a.inputs.HashFiles, Untrusted: a.workspaces.IsPromptUntrusted,
-		CopyFiles: copyFiles, Voice: voice, Picture: a.files.Picture, Fetch: a.files.Fetch, MayNote: a.home.MayLogFiles, MaySumUp: a.home.MaySummarizeParts, MayTitle: a.home.MayTitle, Titles: titles, Proposals: remember, Discard: a.undoing.discard(a.files),
+		Name: name, Model: model, KnownTools: known, Tools: granted, Caps: caps,
+		Prompt: a.prompts.build, Memory: a.prompts.memory, StoreLongResult: keep, HashInput: a.inputs.HashFiles, Untrusted: a.workspaces.IsPromptUntrusted,
+		CopyFiles: copyFiles, Voice: voice, Picture: a.files.Picture, Fetch: a.files.Fetch, MayNote: a.home.MayLogFiles, MaySummarizeTurn: a.home.MaySummarizeParts, MayTitle: a.home.MayTitle, Titles: titles, Proposals: remember, Discard: a.undoing.discard(a.files),
 		Guard: a.guard.decide, CountCall: a.guard.countCall, Before: inForce.before, After: inForce.after, Judge: inForce.judge.With(a.chains.byAgent[models.ForJudge]), Redact: a.guard.secrets.Load(),
 		MaxIterations: set.MaxToolIterations, ErrorLimit: set.ToolErrorLimit,
 		MaxParallelTools: set.MaxParallelTools, ContextTokens: contextWindow(set.ContextTokens, model), Day: set.Day, Turns: set.UserTurns, TurnsHour: set.UserTurnsHour, Steer: set.Queue == "steer",

@@ -146,12 +146,12 @@ func TestToolsThatRunOnANode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, spec := range slices.Concat(on.Tools.Specs(), on.Known.Specs()) {
+	for _, spec := range slices.Concat(on.Tools.Specs(), on.KnownTools.Specs()) {
 		if slices.Contains(placed.Left(), spec.Name) || slices.ContainsFunc(placed.Tools(), func(p tools.Spec) bool { return p.Name == spec.Name }) {
 			t.Errorf("there is no node, and yet it has %s", spec.Name)
 		}
 	}
-	if _, has := on.Tools.Lookup("memory_write"); !has || on.Keep != nil {
+	if _, has := on.Tools.Lookup("memory_write"); !has || on.StoreLongResult != nil {
 		t.Error("it remembers nothing, or keeps results that it can't read")
 	}
 	if text, err := s.agents.answerer.agents.prompts.build(t.Context(), agent.Asker{Session: "main:console:default"}); err != nil || !strings.Contains(text, "the node `pi`") {

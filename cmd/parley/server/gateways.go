@@ -54,9 +54,9 @@ func (g *gateways) Run(ctx context.Context) error {
 			Name: l.name, Channel: l.channel, Bus: g.home.Bus, Events: g.home.Bus, Gate: l.gate, Route: l.countIn(router.Route),
 			Chats: g.home.Book, Pairings: g.home.Book, WorksWithoutMail: g.worksWithoutMail, KnowsMessage: g.hasMessage, FindAuthor: router.FindAuthor, Log: g.log,
 			IntroductionText: g.introductions.textFor(l), Notes: g.home.Book, AboutText: g.capabilitiesText(l),
-			HistoryLength:      func() int { return g.settings.Load().Channels[l.name].History },
-			AllReactions: func() bool { return g.settings.Load().Channels[l.name].Reactions == config.ReactionsAll },
-			Ratings:      g.home.Book, OnRated: g.metrics.RatingCounter(l.name), OwnData: g.ownData,
+			HistoryLength: func() int { return g.settings.Load().Channels[l.name].History },
+			AllReactions:  func() bool { return g.settings.Load().Channels[l.name].Reactions == config.ReactionsAll },
+			Ratings:       g.home.Book, OnRated: g.metrics.RatingCounter(l.name), OwnData: g.ownData,
 			OnDecided: g.recordDecision, OnRefused: g.refused, Trace: g.traces,
 		}
 		if _, ok := channels.AsHTTPReceiver(l.channel); ok {

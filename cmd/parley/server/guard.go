@@ -121,11 +121,11 @@ func (g *guarding) rules(c *config.Config) (*guard.Guard, error) {
 		agents[name] = guard.Policy(a.Rules)
 	}
 	return guard.New(guard.Config{
-		All: guard.Policy(c.Tools.Rules), Agents: agents, Judge: c.Guard.Judge, Rates: c.Tools.Rate,
-		Path: g.workspaces.NameInside, Addresses: g.onBehalf.Destinations, Reading: files.Reading,
-		AskUntrusted: c.Tools.Untrusted != "allow", Networked: g.rights.reachesNetwork,
-		Fetches:         func(call tools.Call) bool { return g.rights.mayUseNetwork(call.Session) },
-		NetworkedReader: g.jobs.NetworkedJob,
+		AllAgents: guard.Policy(c.Tools.Rules), Agents: agents, Judge: c.Guard.Judge, Rates: c.Tools.Rate,
+		Path: g.workspaces.NameInside, Addresses: g.onBehalf.Destinations, ReadingCall: files.Reading,
+		AskUntrusted: c.Tools.Untrusted != "allow", ReachesNetwork: g.rights.reachesNetwork,
+		SubAgentMayFetch: func(call tools.Call) bool { return g.rights.mayUseNetwork(call.Session) },
+		NetworkedReader:  g.jobs.NetworkedJob,
 	})
 }
 
@@ -197,7 +197,7 @@ func (g *guarding) checkRedirect(call tools.Call, to string) error {
 // newMarker makes the marker that records which files in a workspace may contain text written by strangers.
 func newMarker(w *home.CallWorkspaces, running *jobs.Runner) guard.Marker {
 	return guard.Marker{
-		Open:   func(ctx context.Context, call tools.Call) (guard.Dir, error) { return w.Open(ctx, call) },
-		Beside: running.RunsIn,
+		Open:       func(ctx context.Context, call tools.Call) (guard.Dir, error) { return w.Open(ctx, call) },
+		JobRunning: running.HasRunningJob,
 	}
 }

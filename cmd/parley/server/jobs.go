@@ -19,7 +19,7 @@ func newJobs(on foundation, box sandbox.Sandbox, w *home.CallWorkspaces, where *
 		Store: on.home.Store, Bus: on.home.Bus, Sandbox: box, Place: where.ForWorkspace,
 		Settings: func() jobs.Settings {
 			c := on.settings.Load().Jobs
-			return jobs.Settings{Limits: sessions.JobLimits{Session: c.PerSession, Person: c.PerPerson}, Longest: c.Longest, Write: c.Write}
+			return jobs.Settings{Limits: sessions.JobLimits{Session: c.PerSession, Person: c.PerPerson}, MaxTime: c.Longest, Write: c.Write}
 		},
 		Create: func(_ context.Context, session, path string) (*os.File, error) {
 			dir, err := on.home.Workspace(session)
@@ -39,6 +39,6 @@ type jobsRunning struct{ *jobs.Runner }
 // Gauges implements measured.
 func (j jobsRunning) Gauges() []metrics.Gauge {
 	return []metrics.Gauge{{Name: "jobs_running", Help: textJobsRunning, Values: func() map[string]float64 {
-		return map[string]float64{"": float64(j.Running())}
+		return map[string]float64{"": float64(j.CountRunning())}
 	}}}
 }

@@ -193,7 +193,7 @@ func (all liveChannels) states() map[string]bool {
 // Gauges implements measured.
 func (all liveChannels) Gauges() []metrics.Gauge {
 	return []metrics.Gauge{{Name: "channel_up", Help: textChannelConnected, Label: "channel", Values: func() map[string]float64 {
-		return metrics.Up(all.states())
+		return metrics.UpValues(all.states())
 	}}}
 }
 

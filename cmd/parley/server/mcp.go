@@ -36,9 +36,9 @@ func (m mcpRunning) Gauges() []metrics.Gauge {
 		up := map[string]bool{}
 		if m.role.Works() {
 			for _, state := range m.States() {
-				up[state.Name] = state.Up
+				up[state.Name] = state.Reachable
 			}
 		}
-		return metrics.Up(up)
+		return metrics.UpValues(up)
 	}}}
 }

@@ -108,10 +108,10 @@ func (p *prompts) memory(ctx context.Context, who agent.Asker) (all []transcript
 		return nil, false, home.Unusable(p.home.RootOf(who.Session), err)
 	}
 	for _, f := range prompt.Read(files, "workspace", memory.File) {
-		all = append(all, transcript.Memory{Scope: "session", Of: "this conversation", File: f.Name, Text: f.Shown()})
+		all = append(all, transcript.Memory{Scope: "session", Whose: "this conversation", File: f.Name, Text: f.Shown()})
 	}
 	return append(all,
-		transcript.Memory{Scope: channels.ScopeAgent, Of: "all your conversations (scope agent)", Text: prompt.File{Name: "this memory", Text: ofAgent.Content}.Shown()},
-		transcript.Memory{Scope: channels.ScopePerson, Of: "the person you're talking to (scope person)", Text: prompt.File{Name: "this memory", Text: ofPerson.Content}.Shown()},
+		transcript.Memory{Scope: channels.ScopeAgent, Whose: "all your conversations (scope agent)", Text: prompt.File{Name: "this memory", Text: ofAgent.Content}.Shown()},
+		transcript.Memory{Scope: channels.ScopePerson, Whose: "the person you're talking to (scope person)", Text: prompt.File{Name: "this memory", Text: ofPerson.Content}.Shown()},
 	), ofAgent.Untrusted || ofPerson.Untrusted, nil
 }

@@ -22,7 +22,7 @@ func (g *guarding) countCall(ctx context.Context, call tools.Call, payer func(co
 	}
 	limiting := make([]rates.Rate, len(limits))
 	for i, l := range limits {
-		limiting[i] = rates.Rate{Tools: l.Tools(), Limit: l.Most, Window: l.Within}
+		limiting[i] = rates.Rate{Tools: l.Tools(), Limit: l.MaxCalls, Window: l.Period}
 	}
 	err = g.home.Store.Rates().Count(ctx, person, call.Key, limiting...)
 	if over, is := errors.AsType[*rates.OverError](err); is {

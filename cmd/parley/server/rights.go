@@ -78,7 +78,7 @@ func (r *rights) mayUseNetwork(session string) bool {
 // reachesNetwork reports whether what a call runs can reach any of the network. It always returns false for an agent
 // without the capability network. For other agents, everything that runs without a sandbox can.
 func (r *rights) reachesNetwork(call tools.Call) bool {
-	runs, _ := call.Touch().Outward.(tools.Runs)
+	runs, _ := call.Touch().Outward.(tools.RunsProgram)
 	settings := r.settings.Load().Sandbox
 	switch allowed := settings.Network; {
 	case !r.mayUseNetwork(call.Session):

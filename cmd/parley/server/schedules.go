@@ -21,7 +21,7 @@ func newSchedules(on foundation, all liveChannels, who *turnAdmission) *schedule
 		},
 		Limits: func() schedules.Limits {
 			c := on.settings.Load().Schedule
-			return schedules.Limits{MostPerPerson: c.MostPerPerson, LeastBetween: c.LeastBetween, Zone: cmp.Or(c.TimeZone, schedules.MachineZone())}
+			return schedules.Limits{MaxPerPerson: c.MostPerPerson, MinInterval: c.LeastBetween, Zone: cmp.Or(c.TimeZone, schedules.MachineZone())}
 		},
 		Zone:  func(ctx context.Context, person string) string { return zoneOf(ctx, all, person, on.log) },
 		Fired: on.metrics.ScheduleFired, Log: on.log, Point: on.point,

@@ -38,11 +38,11 @@ func newSubAgents(on foundation, w *home.CallWorkspaces, talk *conversations, wh
 			a := on.settings.Load().Agents[name]
 			return subagents.AgentInfo{Model: a.Model, Capabilities: a.Capabilities, Prompt: a.Prompt}
 		},
-		Listens: func(at bus.Address) bool {
+		AnswersAt: func(at bus.Address) bool {
 			session, err := talk.replySession(context.Background(), at)
 			return (session != "" || err != nil) && at.Channel != events.Name && at.Channel != heartbeat.Name
 		},
-		Ended: on.metrics.TaskEnded, Point: on.point, Log: on.log,
+		CountEnded: on.metrics.TaskEnded, Point: on.point, Log: on.log,
 	})
 }
 

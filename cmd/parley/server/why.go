@@ -20,7 +20,7 @@ func (a aboutMessages) Routes() []exchange.Route { return api.WhyRoutes(a.Tell) 
 func newWhy(on foundation, a *auditing) aboutMessages {
 	return aboutMessages{why.New(why.Config{
 		Sessions: on.home.Store, Book: on.home.Book, Mail: on.home.Bus, Refusals: a.Records,
-		Agents: func() []string { return slices.Sorted(maps.Keys(on.settings.Load().Agents)) },
-		KeptFor:   func() time.Duration { return time.Duration(on.settings.Load().Retention.Days) * 24 * time.Hour },
+		Agents:  func() []string { return slices.Sorted(maps.Keys(on.settings.Load().Agents)) },
+		KeptFor: func() time.Duration { return time.Duration(on.settings.Load().Retention.Days) * 24 * time.Hour },
 	})}
 }

@@ -39,9 +39,9 @@ func (w *answerer) Run(ctx context.Context) error {
 	c := w.settings.Load()
 	return worker.New(agent.Config{
 		Bus: w.home.Bus, Events: w.home.Bus, Store: w.home.Store, Budget: w.home.Store, Money: w.home.Store.Money(),
-		Agents: w.agents.forSession, Limits: w.limits.inForce, Healthy: w.healthy, Prefix: w.liveChannels.prefix, Asks: w.asks, ShowsAll: showsAll, Presses: w.liveChannels.hasButtons, OwnData: w.liveChannels.isPlatform, Link: w.link, Approvals: w.settings.approvals,
+		Agents: w.agents.forSession, Limits: w.limits.inForce, Healthy: w.healthy, Prefix: w.liveChannels.prefix, Asks: w.asks, ShowsWholeTexts: showsAll, Presses: w.liveChannels.hasButtons, OwnData: w.liveChannels.isPlatform, Link: w.link, Approvals: w.settings.approvals,
 		NodeWaits: w.agents.nodes, Approvers: w.agents.nodes.Approvers, Jobs: w.jobs, SubAgents: w.subagents, History: w.undoing, Deserted: w.rights.isUnattended, Admit: admitEvent(w.events), Account: w.home.Book.Account, Usage: w.costs.Answer, SessionCache: w.sessionCache,
-		MaxInFlight: c.Serve.MaxInFlight, Drain: c.Serve.Drain, Log: w.log, Observer: w.metrics, Trace: w.traces, Audit: w.audit.RecordSoon, Note: w.audit.Note, Point: w.point,
+		MaxInFlight: c.Serve.MaxInFlight, Drain: c.Serve.Drain, Log: w.log, Observer: w.metrics, Trace: w.traces, Audit: w.audit.RecordSoon, QueueAudit: w.audit.Note, Point: w.point,
 	}).Run(ctx)
 }
 

@@ -165,7 +165,7 @@ func (k *Keeper) writable(ctx context.Context, f agent.FileToFetch) (*workspace.
 	if err := f.CheckLease(ctx); err != nil {
 		return nil, fmt.Errorf("before keeping a file that came with a message: %w", err)
 	}
-	return k.cfg.Writable(ctx, tools.Call{Session: f.Session, Turn: f.Turn, Held: held})
+	return k.cfg.Writable(ctx, tools.Call{Session: f.Session, Turn: f.Turn, HeldAt: held})
 }
 
 // writeInTime calls write with the workspace, and calls it again if the write came too late because the machine was
@@ -211,7 +211,7 @@ func (k *Keeper) transcribe(ctx context.Context, f agent.FileToFetch, got *sessi
 // Discard removes these files, which came with messages, from a session's workspace. Missing files are not an
 // error.
 func (k *Keeper) Discard(ctx context.Context, session string, paths []string) error {
-	dir, err := k.cfg.Writable(ctx, tools.Call{Session: session, Held: time.Now()})
+	dir, err := k.cfg.Writable(ctx, tools.Call{Session: session, HeldAt: time.Now()})
 	if err != nil {
 		return err
 	}

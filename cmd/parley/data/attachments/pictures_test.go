@@ -60,7 +60,7 @@ func (s *shelf) config(from *fetches) attachments.Config {
 			dir, err := s.all.Open(call.Session)
 			if len(s.late) > 0 {
 				if s.late[0] {
-					dir = dir.WritableUntil(call.Held.Add(-time.Second))
+					dir = dir.WritableUntil(call.HeldAt.Add(-time.Second))
 				}
 				s.late = s.late[1:]
 			}

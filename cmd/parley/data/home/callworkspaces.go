@@ -30,10 +30,10 @@ const writeWindow = 3 * time.Second
 // the session to another process when it continues. So the workspace can be written to for at most writeWindow after
 // the lease was checked, and not after the call's deadline.
 func (w *CallWorkspaces) Open(ctx context.Context, call tools.Call) (*workspace.Dir, error) {
-	if call.Held.IsZero() {
-		call.Held = time.Now()
+	if call.HeldAt.IsZero() {
+		call.HeldAt = time.Now()
 	}
-	until := call.Held.Add(writeWindow)
+	until := call.HeldAt.Add(writeWindow)
 	dir, err := w.Home.Workspace(call.Session)
 	if err != nil {
 		return nil, err

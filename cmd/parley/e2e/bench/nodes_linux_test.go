@@ -141,9 +141,9 @@ func newNodeService(b *testing.B, store *sqlstore.Store, events bus.Events, key 
 	table := store.Nodes()
 	s := nodes.New(nodes.Config{
 		Registry: table, Links: table, Calls: table, Events: events, Key: key, Process: rand.Text(),
-		May: func(tools.Call, string) bool { return true }, Trusted: func(string) bool { return false },
-		Tell: func(context.Context, string, string, string) {}, Wait: func(string) time.Duration { return 0 }, Over: func() {},
-		Ready: func(context.Context) (string, error) { return "", nil }, Count: func(string, string, time.Duration) {}, Log: slog.New(slog.DiscardHandler),
+		MayUse: func(tools.Call, string) bool { return true }, Trusted: func(string) bool { return false },
+		TellOwners: func(context.Context, string, string, string) {}, WaitTime: func(string) time.Duration { return 0 }, WaitOver: func() {},
+		Ready: func(context.Context) (string, error) { return "", nil }, CountCall: func(string, string, time.Duration) {}, Log: slog.New(slog.DiscardHandler),
 	})
 	parleytest.Must(b, s.Load(b.Context()))
 	aside(b, s.Run)

@@ -44,7 +44,7 @@ func stateOf(s mcp.State) State {
 		return signInNeeded
 	case s.Err != nil:
 		return down
-	case s.Up:
+	case s.Reachable:
 		return up
 	}
 	return untried
@@ -73,7 +73,7 @@ func (s *Servers) List() []Server {
 			Name: state.Name, State: stateOf(state), SignIn: err == nil, Tools: toolsOf(state.Tools), Aside: []AsideTool{},
 			Agents: append([]string{}, s.settings[state.Name].Agents...),
 		}
-		for _, t := range state.Aside {
+		for _, t := range state.Unaccepted {
 			beside := AsideTool{Tool: Tool(t), Digest: t.Digest()}
 			if was, known := s.Pins.Before(state.Name, t.Name); known {
 				beside.Was = new(Tool(was))
@@ -157,8 +157,8 @@ func (s *Servers) test(w *exchange.Answer, r *http.Request) error {
 		return noServer()
 	}
 	trial := Trial{Up: err == nil, Listed: len(listing.Tools), Unusable: []ReasonCount{}, Milliseconds: listing.Took.Milliseconds()}
-	for _, why := range slices.Sorted(maps.Keys(listing.Left)) {
-		trial.Unusable = append(trial.Unusable, ReasonCount{why, listing.Left[why].Tools, listing.Left[why].Names})
+	for _, why := range slices.Sorted(maps.Keys(listing.Unusable)) {
+		trial.Unusable = append(trial.Unusable, ReasonCount{why, listing.Unusable[why].Tools, listing.Unusable[why].Names})
 	}
 	for _, one := range s.List() {
 		if one.Name == name {

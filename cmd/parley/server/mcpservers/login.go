@@ -32,7 +32,7 @@ func newSignIn(c Config) *signin.Client {
 	signIn := signin.Config{
 		Store:    notes{c.Notes},
 		Redirect: func(server string) string { return externalURL(c.Settings.HTTP) + callbackPath + server + "/callback" },
-		Alone: func(ctx context.Context, name string, do func(context.Context) error) error {
+		RunAlone: func(ctx context.Context, name string, do func(context.Context) error) error {
 			held, release, err := c.Bus.Hold(ctx, name)
 			if err != nil {
 				return err
@@ -65,10 +65,10 @@ func externalURL(c config.HTTP) string {
 
 // A BegunSignIn is a sign-in that was begun here and that somebody completes in a browser.
 type BegunSignIn struct {
-	ID    string    `json:"id"`
-	URL   string    `json:"url"`  // the URL to open in a browser
-	Ends  string    `json:"ends"` // the address that the browser goes to when the person has signed in
-	Until time.Time `json:"until"`
+	ID     string    `json:"id"`
+	URL    string    `json:"url"`  // the URL to open in a browser
+	EndURL string    `json:"ends"` // the address that the browser goes to when the person has signed in
+	Until  time.Time `json:"until"`
 }
 
 // serverToSignIn returns the server that a sign-in request names, or why nobody can sign in to it.
@@ -148,7 +148,7 @@ func (s *Servers) finish(ctx context.Context, name string, query url.Values) (st
 		return http.StatusBadGateway, err
 	}
 	s.log.Info("somebody has signed in to an MCP server", slog.String("server", name))
-	s.Signed(name)
+	s.SignedIn(name)
 	s.tell(ctx, "mcp signed "+name+" "+time.Now().UTC().Format(time.RFC3339), fmt.Sprintf(textSomebodySignedIn, name))
 	return http.StatusOK, nil
 }

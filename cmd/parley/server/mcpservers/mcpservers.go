@@ -76,8 +76,8 @@ func New(c Config) *Servers {
 		servers = append(servers, serverOf(c.Settings.MCP[name]))
 	}
 	s.Servers = mcp.New(mcp.Config{
-		Servers: servers, Sandbox: c.Sandbox, Place: c.Place, Changed: c.Changed, Keep: c.Keep, Show: c.Show, Pins: s.Pins,
-		Aside: func(ctx context.Context, server string, names []string) {
+		Servers: servers, Sandbox: c.Sandbox, Place: c.Place, FilesChanged: c.Changed, SaveFile: c.Keep, PreparePicture: c.Show, Pins: s.Pins,
+		ToolsSetAside: func(ctx context.Context, server string, names []string) {
 			c.Tell(ctx, "mcp "+server+" "+strings.Join(names, " "), fmt.Sprintf(
 				textNewTools,
 				server, tools.Clip(strings.Join(names, ", "), 500), server))

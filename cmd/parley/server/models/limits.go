@@ -12,14 +12,14 @@ func LimitsIn(c *config.Config) agent.Limits {
 	return agent.Limits{
 		Turns: people.UserTurns, TurnsHour: people.UserTurnsHour, TokensDay: people.UserTokensDay, MaxWaiting: people.Waiting, ModelWait: c.Model.Wait,
 		TokensAlways: people.TokensWritten, UserDay: budget.UserDay, SessionDay: budget.SessionDay, Day: budget.Day, Month: budget.Month,
-		Own: map[string]agent.OwnBudget{heartbeat.Person(beat.Agent): ownBudget(c)},
+		NamedBudgets: map[string]agent.NamedBudget{heartbeat.Person(beat.Agent): ownBudget(c)},
 	}
 }
 
 // ownBudget returns how much an agent may use when it goes through its checklist unasked: the
 // setting for that, or the limit for one person if that is less.
-func ownBudget(c *config.Config) agent.OwnBudget {
-	b := agent.OwnBudget{TokensDay: c.Heartbeat.TokensDay, UserDay: c.Heartbeat.Day}
+func ownBudget(c *config.Config) agent.NamedBudget {
+	b := agent.NamedBudget{TokensDay: c.Heartbeat.TokensDay, UserDay: c.Heartbeat.Day}
 	b.Name, b.MoneySetting, b.TokensSetting = "Heartbeats", "[heartbeat] day", "[heartbeat] tokens_day"
 	if c.Limits.UserTokensDay < b.TokensDay {
 		b.TokensDay, b.TokensSetting = c.Limits.UserTokensDay, "[limits] user_tokens_day"

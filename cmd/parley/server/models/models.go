@@ -246,7 +246,7 @@ type Meters interface {
 func Chains(lists Lists, book channels.Notes, meters Meters, log *slog.Logger) map[string]llm.Model {
 	chains := map[string]llm.Model{}
 	for agent, all := range lists {
-		cfg := failover.Config{Notes: notes{book}, Observe: meters.Model, Moved: meters.Failover, Log: log}
+		cfg := failover.Config{Notes: notes{book}, OnTry: meters.Model, OnFailover: meters.Failover, Log: log}
 		for _, m := range all {
 			cfg.Links = append(cfg.Links, m.Link)
 		}

@@ -41,7 +41,7 @@ func (n *Nodes) Decide(call tools.Call, judges func(tools.Call) bool, decide fun
 // is none. The node checks what it gets by itself; what is overlooked here doesn't run there.
 func (n *Nodes) askingNode(call tools.Call) string {
 	home := n.cfg.Settings().Agents[sessions.AgentOf(call.Session)].Node()
-	node, tool, args, invokes := toolnodes.Invoked(call)
+	node, tool, args, invokes := toolnodes.InvokedCall(call)
 	all, _ := n.View()
 	for _, one := range all {
 		there := call
@@ -68,7 +68,7 @@ func (n *Nodes) askingNode(call tools.Call) string {
 // asksAbout reports whether a node's rules ask about a call, under the node's own name for the tool. Rules of a newer release
 // that can't be read here ask about every call.
 func (n *Nodes) asksAbout(rules []string, call tools.Call) bool {
-	g, err := guard.New(guard.Config{All: guard.Policy{Ask: rules}, Path: func(_ tools.Call, path string) string { return toolnodes.PathThere(path) }})
+	g, err := guard.New(guard.Config{AllAgents: guard.Policy{Ask: rules}, Path: func(_ tools.Call, path string) string { return toolnodes.PathOnNode(path) }})
 	if err != nil {
 		return true
 	}
@@ -94,7 +94,7 @@ func (n *Nodes) ToolNames(call tools.Call) []string {
 // directCalls returns, for a call of a node's tool through the tool nodes, that call under the name by which agents know the
 // node's tool: several calls if it is for any node that has a capability. There are none for a call of another tool.
 func (n *Nodes) directCalls(call tools.Call) (calls []tools.Call) {
-	node, tool, args, invokes := toolnodes.Invoked(call)
+	node, tool, args, invokes := toolnodes.InvokedCall(call)
 	if !invokes {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (n *Nodes) directCalls(call tools.Call) (calls []tools.Call) {
 func (n *Nodes) Approvers(call tools.Call) (who []string) {
 	settings := n.cfg.Settings()
 	home := settings.Agents[sessions.AgentOf(call.Session)].Node()
-	node, _, _, invokes := toolnodes.Invoked(call)
+	node, _, _, invokes := toolnodes.InvokedCall(call)
 	reached := n.reachedNodes(node)
 	for name, one := range settings.Nodes {
 		isIts := strings.HasPrefix(call.Name, toolnodes.Alias(name, "")) || invokes && slices.Contains(reached, name) || home == name && n.isPlaced(call.Name)
@@ -132,7 +132,7 @@ func (n *Nodes) Approvers(call tools.Call) (who []string) {
 // capability, all nodes that have it.
 func (n *Nodes) reachedNodes(node string) []string {
 	names := []string{node}
-	if capability, isAny := strings.CutPrefix(node, toolnodes.Any); isAny {
+	if capability, isAny := strings.CutPrefix(node, toolnodes.AnyPrefix); isAny {
 		all, _ := n.View()
 		for _, one := range all {
 			if slices.Contains(one.Offer.Capabilities, capability) {

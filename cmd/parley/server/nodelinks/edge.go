@@ -32,8 +32,8 @@ func (n *Nodes) RunBroker(ctx context.Context) error {
 		beside.Go(func() { n.listenAgain(held, tunnel.Place{Broker: broker, Prefix: at.Prefix}) })
 		return n.ServeBroker(held, nodes.BrokerConfig{
 			Server: broker, Edges: n.cfg.Table,
-			Tools: func(name string) []string { return n.cfg.Settings().Nodes[name].Tools },
-			May:   func(name string) bool { return !isReserved(n.cfg.Settings(), name) },
+			Tools:       func(name string) []string { return n.cfg.Settings().Nodes[name].Tools },
+			MayHaveName: func(name string) bool { return !isReserved(n.cfg.Settings(), name) },
 		})
 	})
 }

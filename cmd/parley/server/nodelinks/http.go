@@ -61,7 +61,7 @@ func (n *Nodes) describe(one nodes.Node) Node {
 	shown := Node{
 		Name: one.Name, State: one.State, Here: one.Process != "", Since: exchange.SomeTime(one.LinkChanged), Joined: exchange.SomeTime(one.JoinedAt),
 		Platform: one.Offer.Platform, Release: one.Offer.Release, Capabilities: append([]string{}, one.Offer.Capabilities...),
-		Tools: toolsOf(one.Tools), Aside: toolsOf(one.Aside), Agents: []string{}, Trusted: settings.Nodes[one.Name].Trusted && !one.IsKeyless(),
+		Tools: toolsOf(one.Tools), Aside: toolsOf(one.Unaccepted), Agents: []string{}, Trusted: settings.Nodes[one.Name].Trusted && !one.IsKeyless(),
 		Edge: one.IsKeyless(), SSH: one.IsTarget(), Digest: one.Digest(),
 	}
 	if t, named := settings.SSHTargets()[one.Name]; named && shown.SSH {

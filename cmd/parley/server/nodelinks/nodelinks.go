@@ -107,11 +107,11 @@ func New(c Config) *Nodes {
 	})
 	n.Waits = waits.New(c.Table, c.Mail, c.Point, c.Log)
 	n.Service = nodes.New(nodes.Config{
-		Registry: c.Table, Links: c.Table, Calls: c.Table, Events: c.Events, Process: rand.Text(), Ready: c.Ready, May: n.mayUse, Tell: n.tell, Count: c.Count, Point: c.Point, Log: c.Log,
-		Trusted: func(node string) bool { return c.Settings().Nodes[node].Trusted },
-		Over:    n.Look,
-		Wait:    func(node string) time.Duration { return c.Settings().Nodes[node].Wait },
-		Key:     n.key,
+		Registry: c.Table, Links: c.Table, Calls: c.Table, Events: c.Events, Process: rand.Text(), Ready: c.Ready, MayUse: n.mayUse, TellOwners: n.tell, CountCall: c.Count, Point: c.Point, Log: c.Log,
+		Trusted:  func(node string) bool { return c.Settings().Nodes[node].Trusted },
+		WaitOver: n.Look,
+		WaitTime: func(node string) time.Duration { return c.Settings().Nodes[node].Wait },
+		Key:      n.key,
 	})
 	return n
 }
@@ -200,7 +200,7 @@ func (n *Nodes) With(base *tools.Set, agent string, owned bool) *tools.Set {
 			if one.Name == home { // these are there already, or the agent may not have them
 				offered = slices.DeleteFunc(slices.Clone(offered), func(t toolnodes.Tool) bool { return n.isPlaced(t.Name) })
 			}
-			for _, t := range toolnodes.Of(n, device, offered) {
+			for _, t := range toolnodes.ToolsOf(n, device, offered) {
 				if _, taken := base.Lookup(t.Spec().Name); !taken { // by a server or skill that came later
 					more = append(more, t)
 				}
@@ -231,6 +231,6 @@ func (n *Nodes) Gauges() []metrics.Gauge {
 				}
 			}
 		}
-		return metrics.Up(up)
+		return metrics.UpValues(up)
 	}}}
 }

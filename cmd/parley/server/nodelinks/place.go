@@ -41,7 +41,7 @@ func (n *Nodes) InPlace(base *tools.Set, agent string) *tools.Set {
 				own = append(own, spec)
 			}
 		}
-		return base.Without(unfit...).With(toolnodes.Placed(n, device, own, accepted, n.StartJob)...)
+		return base.Without(unfit...).With(toolnodes.ToolsOnNode(n, device, own, accepted, n.StartJob)...)
 	})
 }
 
@@ -67,6 +67,6 @@ func (n *Nodes) isPlaced(tool string) bool {
 // agent has under the tool's own name. The rules about that name, and the agent's capabilities, would be worth nothing.
 func (n *Nodes) isRoundabout(call tools.Call) bool {
 	home := n.cfg.Settings().Agents[sessions.AgentOf(call.Session)].Node()
-	node, tool, _, invokes := toolnodes.Invoked(call)
+	node, tool, _, invokes := toolnodes.InvokedCall(call)
 	return invokes && home != "" && n.isPlaced(tool) && slices.Contains(n.reachedNodes(node), home)
 }

@@ -132,7 +132,7 @@ func (n *Nodes) linkTarget(ctx context.Context, t ssh.Target, log *slog.Logger) 
 	if err != nil {
 		return err
 	}
-	way := ssh.Way{Target: t, Env: os.Environ(), Redact: n.cfg.Redact, Log: log}
+	way := ssh.Connector{Target: t, Env: os.Environ(), Redact: n.cfg.Redact, Log: log}
 	c, err := way.Connect(ctx, ssh.Greeting{Key: key.Public().(ed25519.PublicKey), Name: t.Name()}) //nolint:forcetypeassert // so it is documented
 	if err != nil {
 		return err

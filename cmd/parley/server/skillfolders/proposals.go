@@ -98,7 +98,7 @@ func (p *Proposals) readSkill(session, name string) (ShownProposal, error) {
 		return shown, err
 	}
 	marks := guard.ReadMarks(files)
-	shown.Strangers = slices.ContainsFunc(shown.Files, func(f ProposedFile) bool { return marks.MayHold(path.Join(place, f.Path)) })
+	shown.Strangers = slices.ContainsFunc(shown.Files, func(f ProposedFile) bool { return marks.MayContain(path.Join(place, f.Path)) })
 	shown.Hash, err = hashOf(shown.Files)
 	return shown, err
 }

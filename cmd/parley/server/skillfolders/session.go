@@ -89,7 +89,7 @@ func (s *Skills) programs(skill skills.Skill, session string) []tools.Tool {
 	})
 	all := runner.Tools(skill)
 	for i, p := range skill.Programs {
-		if p.Workspace == folder.Writes {
+		if p.Workspace == folder.WriteAccess {
 			copy(all[i:], s.cfg.Watch(all[i:i+1]))
 		}
 	}
@@ -130,11 +130,11 @@ func (s *Skills) readOwn(session string, catalog *Catalog) (o sessionSkills, err
 	marks := guard.ReadMarks(files)
 	for _, one := range found {
 		file := Folder + "/" + one.Name + "/" + folder.File
-		switch skill := (skills.Skill{Skill: one, Session: true}); {
+		switch skill := (skills.Skill{Skill: one, InWorkspace: true}); {
 		case slices.Contains(catalog.settings.Skills.Off, one.Name):
 		case slices.ContainsFunc(catalog.Skills, func(s skills.Skill) bool { return s.Name == one.Name }):
 			o.problems = append(o.problems, folder.Problem{File: file, Wrong: "one of the operator's skills has the same name", Remedy: "rename it and its folder"})
-		case marks.MayHold(file):
+		case marks.MayContain(file):
 			o.hidden = append(o.hidden, skill)
 		default:
 			o.skills = append(o.skills, skill)

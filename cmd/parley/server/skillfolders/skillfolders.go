@@ -79,7 +79,7 @@ func (c *Catalog) checkNames(key string, names []string, minor bool) {
 		} else if len(known) == 0 {
 			remedy = "there are no skills: put the skill's folder into " + filepath.Join(c.settings.Home, Folder)
 		}
-		p := folder.Problem{File: c.settings.Origin(key), Wrong: fmt.Sprintf("%s: no skill is called %q", key, name), Remedy: remedy, Minor: minor}
+		p := folder.Problem{File: c.settings.Origin(key), Wrong: fmt.Sprintf("%s: no skill is called %q", key, name), Remedy: remedy, IsMinor: minor}
 		if !slices.Contains(c.Problems, p) {
 			c.Problems = append(c.Problems, p)
 		}
@@ -107,7 +107,7 @@ func (c *Catalog) checkServers() {
 func (c *Catalog) Err() error {
 	var all []error
 	for _, p := range c.Problems {
-		if !p.Minor && p.Skill == "" {
+		if !p.IsMinor && p.Skill == "" {
 			all = append(all, &config.SettingError{Where: p.File, Key: "skills", Remedy: p.Wrong + ": " + p.Remedy})
 		}
 	}
@@ -117,7 +117,7 @@ func (c *Catalog) Err() error {
 // Minor returns the problems that are not serious; see folder.Problem.Minor.
 func (c *Catalog) Minor() (all []folder.Problem) {
 	for _, p := range c.Problems {
-		if p.Minor {
+		if p.IsMinor {
 			all = append(all, p)
 		}
 	}
@@ -127,7 +127,7 @@ func (c *Catalog) Minor() (all []folder.Problem) {
 // LeftOut returns the problems because of which skills are left out.
 func (c *Catalog) LeftOut() (all []folder.Problem) {
 	for _, p := range c.Problems {
-		if !p.Minor && p.Skill != "" {
+		if !p.IsMinor && p.Skill != "" {
 			all = append(all, p)
 		}
 	}

@@ -93,7 +93,7 @@ func (v *Voices) AnswersSpeech(at bus.Address) bool {
 
 // Deaf implements speak.Listener.
 func (v *Voices) Deaf(call tools.Call) string {
-	at, err := bus.ParseAddress(call.At)
+	at, err := bus.ParseAddress(call.Address)
 	switch {
 	case !v.cfg.Settings().Speech.Reads():
 		return "the operator has set up no speech"

@@ -175,12 +175,12 @@ func TestWhoCanListen(t *testing.T) {
 		if got := [2]bool{r.Reaches(at), r.AnswersSpeech(at)}; got != want {
 			t.Errorf("%s: %v, want %v", channel, got, want)
 		}
-		if deaf := r.Deaf(tools.Call{At: at.String()}) != ""; deaf == want[0] {
+		if deaf := r.Deaf(tools.Call{Address: at.String()}) != ""; deaf == want[0] {
 			t.Errorf("%s: deaf is %v", channel, deaf)
 		}
 	}
 	r.config.Speech = config.Speech{}
-	if why := r.Deaf(tools.Call{At: "notes:1"}); !strings.Contains(why, "no speech") {
+	if why := r.Deaf(tools.Call{Address: "notes:1"}); !strings.Contains(why, "no speech") {
 		t.Errorf("without a server: %q", why)
 	}
 	if text, marks := r.Mark("speak", []byte(`{"text":"Hi."}`)); text != "Hi." || !marks {

@@ -53,7 +53,7 @@ func (s SignIn) Await(ctx context.Context, begun mcpservers.BegunSignIn) error {
 	if s.Client.Hosted {
 		fmt.Fprintln(s.Out, textPasteAddress)
 	} else {
-		fmt.Fprintf(s.Out, textPasteIfStuck, begun.Ends)
+		fmt.Fprintf(s.Out, textPasteIfStuck, begun.EndURL)
 	}
 	pasted := make(chan string)
 	go func() { // ends with the process, like the terminal
