@@ -13,6 +13,9 @@ type Depth struct {
 	Delayed int           // mailboxes that cannot be claimed yet, because the time of their first message has not come
 	Dead    int           // dead letters
 	Oldest  time.Duration // age since publication of the oldest message that waits or is being worked on
+	// LeasedBy divides Leased among the processes that have leased the mailboxes, by their names in the Roster. It is
+	// nil if nothing is leased, or if only one process can have the bus open.
+	LeasedBy map[string]int
 }
 
 // An Inspector reports the state of the bus.
@@ -42,6 +45,9 @@ type Mailbox struct {
 	Messages int       // how many are in it, including those being worked on
 	Since    time.Time // when the first of them was published
 	Due      time.Time // from when on it can be claimed; zero if it can be claimed, or is leased, now
+	// Holder is the process that has leased it, as the Roster names it; "" if nobody has, or if only one process can
+	// have the bus open.
+	Holder string
 }
 
 // OlderMailbox compares two mailboxes in the order of a MailboxList.
@@ -54,6 +60,8 @@ type Roster interface {
 	// Processes lists their names, this process's first. No two processes ever have the
 	// same name.
 	Processes(ctx context.Context) ([]string, error)
+	// Held lists the names that this process holds (see Holder), sorted.
+	Held() []string
 }
 
 // A DeadLetter is a message that was abandoned.

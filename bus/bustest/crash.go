@@ -154,7 +154,7 @@ func childSettle(ctx context.Context, b Bus) error {
 func (r *rig) drain() map[string][]string {
 	r.Helper()
 	got := map[string][]string{}
-	for r.readDepth(inbound) != (bus.Depth{}) {
+	for !isNothing(r.readDepth(inbound)) {
 		l := r.claim()
 		mail, err := l.Mail(r.Context(), 0)
 		r.noError("mail", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"syscall"
 	"time"
@@ -20,6 +21,7 @@ var fleetPromises = []promise{
 	{"after a loss of all data, nothing wedges", testFleetWiped},
 	{"a process that was stopped is fenced when it wakes", testFleetStopped},
 	{"a roster has every process that has the bus open, and no other", testFleetRoster},
+	{"says which process has leased what", testFleetHolders},
 	{"events of one bus reach the watchers of the other", testFleetEvents},
 }
 
@@ -68,6 +70,37 @@ func testFleetSharesWork(r *rig) {
 		})
 	}
 	wg.Wait()
+}
+
+// testFleetHolders checks that each mailbox is said to be leased by the process that has claimed it.
+func testFleetHolders(r *rig) {
+	other := openFleet(r)
+	us, them := r.processes(r.Bus)[0], r.processes(other)[0]
+	want := map[string]string{}
+	for i := range 6 {
+		r.publish(fmt.Sprint("k", i), fmt.Sprint("a", i))
+		from, name := r.Bus, us
+		if i > 3 {
+			from, name = other, them
+		}
+		want[r.claimOf(from, inbound).Claim().Key] = name
+	}
+	for _, b := range []Bus{r.Bus, other} {
+		r.await("what nobody has claimed to be given back", func() bool {
+			d, err := b.Depth(r.Context(), inbound)
+			r.noError("depth", err)
+			return maps.Equal(d.LeasedBy, map[string]int{us: 4, them: 2})
+		})
+		list, err := b.Mailboxes(r.Context(), inbound, 10)
+		r.noError("list mailboxes", err)
+		got := map[string]string{}
+		for _, m := range list.Leased {
+			got[m.Key] = m.Holder
+		}
+		if !maps.Equal(got, want) {
+			r.Errorf("the holders are %v, want %v", got, want)
+		}
+	}
 }
 
 func testFleetSteers(r *rig) {

@@ -1,9 +1,13 @@
 package bustest
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 var rosterPromises = []promise{
 	{"names this process first, and nobody else by its name", testRosterNames},
+	{"lists the names that this process holds", testHeld},
 }
 
 // processes returns the names of the processes that have the bus open, as b lists them.
@@ -31,6 +35,33 @@ func testRosterNames(r *rig) {
 		before = append(before, got[0])
 		r.reopen()
 	}
+}
+
+// testHeld checks that what a process holds is listed, besides what a bus holds for itself.
+func testHeld(r *rig) {
+	r.open(Options{})
+	want := func(names ...string) {
+		r.Helper()
+		var held []string
+		for _, name := range r.Held() {
+			if !strings.HasPrefix(name, "bus/") {
+				held = append(held, name)
+			}
+		}
+		if !slices.Equal(held, names) {
+			r.Errorf("it holds %q, want %q", held, names)
+		}
+	}
+	want()
+	_, releaseB, err := r.Hold(r.Context(), "b")
+	r.noError("hold", err)
+	_, releaseA, err := r.Hold(r.Context(), "a")
+	r.noError("hold", err)
+	want("a", "b")
+	releaseB()
+	want("a")
+	releaseA()
+	want()
 }
 
 // testFleetRoster checks that a process that opens a bus is in the roster before it has its

@@ -2,6 +2,7 @@ package redisbus
 
 import (
 	"context"
+	"crypto/rand"
 	"log/slog"
 	"net"
 	"time"
@@ -41,6 +42,7 @@ type Config struct {
 	// Dial dials in place of the net package; nil otherwise.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
+	self    string           // this process's name; a new one if empty
 	cluster *cluster.Cluster // the Cluster of the server, if several buses share it; nil otherwise
 	shards  int              // into how many shards the opener cuts the bus; 0 if this is all of it
 	hungUp  chan struct{}    // closed when nothing may be dialed anymore; may be nil
@@ -58,6 +60,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxHold == 0 {
 		c.MaxHold = DefaultMaxHold
+	}
+	if c.self == "" {
+		c.self = rand.Text()[:boxOwner]
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

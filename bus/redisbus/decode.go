@@ -81,15 +81,18 @@ const (
 	boxFree  = "------------"
 )
 
-// readBox reads the packed state of a mailbox: whether it is leased, how many messages it has, and
+// readBox reads the packed state of a mailbox: who has leased it ("" if nobody has), how many messages it has, and
 // when the first of them was published.
-func readBox(packed string) (leased bool, count int, since int64, err error) {
+func readBox(packed string) (holder string, count int, since int64, err error) {
 	if len(packed) != boxBytes {
-		return false, 0, 0, errMalformed
+		return "", 0, 0, errMalformed
 	}
 	b := []byte(packed)
 	count = int(binary.BigEndian.Uint32(b[boxCount:]))
-	return packed[:boxOwner] != boxFree, count, int64(binary.BigEndian.Uint64(b[boxSince:])), nil
+	if holder = packed[:boxOwner]; holder == boxFree {
+		holder = ""
+	}
+	return holder, count, int64(binary.BigEndian.Uint64(b[boxSince:])), nil
 }
 
 func toMicro(t time.Time) int64 {

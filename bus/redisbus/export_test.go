@@ -2,8 +2,8 @@ package redisbus
 
 import "parley/bus"
 
-// Held is how many leases the bus keeps in memory.
-func (b *Bus) Held() int {
+// LeasesInMemory is how many leases the bus keeps in memory.
+func (b *Bus) LeasesInMemory() int {
 	b.leases.mu.Lock()
 	defer b.leases.mu.Unlock()
 	return len(b.leases.held)

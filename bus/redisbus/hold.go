@@ -65,6 +65,15 @@ func (hs *holds) list() []*hold {
 	return slices.Collect(maps.Keys(hs.held))
 }
 
+// Held implements bus.Roster: it lists the names in memory.
+func (hs *holds) Held() (names []string) {
+	for _, h := range hs.list() {
+		names = append(names, h.name)
+	}
+	slices.Sort(names)
+	return names
+}
+
 // Hold implements bus.Holder: it asks Redis for the name and waits. The name is free again once release
 // is called, not when ctx ends: until then the holder may still be finishing its work. A hold that cannot
 // be extended is lost a little before others can take it.

@@ -55,12 +55,14 @@ func (i *inspector) Depth(ctx context.Context, topic bus.Topic) (d bus.Depth, er
 			return d, fmt.Errorf("count mail: %w", i.closedOr(err))
 		}
 		for pair := range slices.Chunk(page, 2) {
-			leased, count, since, err := readBox(pair[1])
+			holder, count, since, err := readBox(pair[1])
 			if err != nil {
 				continue // the repair will handle it
 			}
-			if !leased || slices.Contains(over.Val(), pair[0]) {
+			if holder == "" || slices.Contains(over.Val(), pair[0]) {
 				d.Waiting += count
+			} else {
+				d.LeasedBy = countLease(d.LeasedBy, holder)
 			}
 			if oldest == 0 || since < oldest {
 				oldest = since
@@ -71,6 +73,15 @@ func (i *inspector) Depth(ctx context.Context, topic bus.Topic) (d bus.Depth, er
 		d.Oldest = max(0, time.Duration(now-oldest)*time.Microsecond)
 	}
 	return d, nil
+}
+
+// countLease counts one more lease of a process.
+func countLease(by map[string]int, holder string) map[string]int {
+	if by == nil {
+		by = map[string]int{}
+	}
+	by[holder]++
+	return by
 }
 
 // HasMail implements bus.Inspector: it looks for the mailbox's state.
@@ -133,8 +144,8 @@ func (i *inspector) readMailboxes(ctx context.Context, k *topicKeys, keys []stri
 	}
 	for n, state := range states {
 		packed, _ := state.(string)
-		if _, count, since, err := readBox(packed); err == nil {
-			list = append(list, bus.Mailbox{Key: keys[n], Messages: count, Since: fromMicro(since), Due: dues[keys[n]]})
+		if holder, count, since, err := readBox(packed); err == nil {
+			list = append(list, bus.Mailbox{Key: keys[n], Messages: count, Since: fromMicro(since), Due: dues[keys[n]], Holder: holder})
 		}
 	}
 	slices.SortFunc(list, bus.OlderMailbox)

@@ -204,7 +204,7 @@ func (s *stock) idle(b *testing.B) {
 	if limit := int64(4 << 10); rest > limit {
 		b.Errorf("%d bytes are left beside what tells duplicates, want at most %d", rest, limit)
 	}
-	if n := s.Held(); n > 0 {
+	if n := s.LeasesInMemory(); n > 0 {
 		b.Errorf("%d leases are left in memory", n)
 	}
 }

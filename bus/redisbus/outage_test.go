@@ -269,7 +269,7 @@ func (r *rig) idle() {
 			r.Errorf("%s is left", key)
 		}
 	}
-	if n := r.Held(); n > 0 {
+	if n := r.LeasesInMemory(); n > 0 {
 		r.Errorf("%d leases are left", n)
 	}
 }

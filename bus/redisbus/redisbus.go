@@ -35,7 +35,6 @@ package redisbus
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -134,7 +133,7 @@ func (b *Bus) checkWhole(ctx context.Context, shards int) error {
 
 func newBus(c Config, d *server.Dialer, client *redis.Client, scripts scriptLibrary) *Bus {
 	to := &connection{
-		keys: newKeys(c.Prefix, c.Tag, client.Options().DB), self: rand.Text()[:12], client: client, log: c.Log,
+		keys: newKeys(c.Prefix, c.Tag, client.Options().DB), self: c.self, client: client, log: c.Log,
 		batcher:   newBatcher(client, scripts, &outageLog{log: c.Log}, newReplication(client, d, c.Log)),
 		lifecycle: &lifecycle{closed: make(chan struct{})},
 	}

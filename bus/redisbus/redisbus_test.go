@@ -151,8 +151,8 @@ func residue(t testing.TB, place string, b bustest.Bus) (left []string) {
 			}
 		}
 	}
-	if whole, ok := b.(*redisbus.Bus); ok && whole.Held() > 0 {
-		left = append(left, fmt.Sprint(whole.Held(), " leases in memory"))
+	if whole, ok := b.(*redisbus.Bus); ok && whole.LeasesInMemory() > 0 {
+		left = append(left, fmt.Sprint(whole.LeasesInMemory(), " leases in memory"))
 	}
 	return left
 }

@@ -31,6 +31,7 @@ type Shards struct {
 
 // OpenShards opens n shards. It does not check into how many shards the bus is cut.
 func OpenShards(ctx context.Context, c Config, n int) (*Shards, error) {
+	c = c.withDefaults() // so this process has the same name in all shards
 	s := &Shards{Buses: make([]*Bus, n)}
 	var err error
 	if s.cluster, err = server.NewCluster(server.Options{URL: c.URL, Dial: c.Dial}); err != nil {
@@ -39,7 +40,7 @@ func OpenShards(ctx context.Context, c Config, n int) (*Shards, error) {
 	var opening errgroup.Group
 	for i, tag := range cluster.Tags(n) {
 		each := c
-		each.Tag, each.cluster, each.shards = tag, s.cluster, n
+		each.Tag, each.self, each.cluster, each.shards = tag, c.self, s.cluster, n
 		opening.Go(func() (err error) {
 			s.Buses[i], err = Open(ctx, each)
 			return err

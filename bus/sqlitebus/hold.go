@@ -3,6 +3,7 @@ package sqlitebus
 import (
 	"container/list"
 	"context"
+	"slices"
 	"sync"
 
 	"parley/bus"
@@ -64,6 +65,19 @@ func (h *holds) Hold(ctx context.Context, name string) (held context.Context, re
 	}
 	held, release = h.startHold(ctx, name, x)
 	return held, release, nil
+}
+
+// Held implements bus.Roster: it lists the names in memory.
+func (h *holds) Held() (names []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for name, x := range h.names {
+		if x.lose != nil && !h.closed {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // startHold makes the caller the holder of name. The caller of startHold or passOn holds h.mu.

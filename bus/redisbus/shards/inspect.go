@@ -54,6 +54,12 @@ func (b *Bus) Depth(ctx context.Context, topic bus.Topic) (sum bus.Depth, err er
 		sum.Delayed += d.Delayed
 		sum.Dead += d.Dead
 		sum.Oldest = max(sum.Oldest, d.Oldest)
+		for holder, n := range d.LeasedBy {
+			if sum.LeasedBy == nil {
+				sum.LeasedBy = map[string]int{}
+			}
+			sum.LeasedBy[holder] += n
+		}
 	}
 	return sum, nil
 }

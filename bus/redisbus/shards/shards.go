@@ -14,6 +14,7 @@ package shards
 import (
 	"context"
 	"hash/fnv"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,8 +66,17 @@ func (b *Bus) Hold(ctx context.Context, name string) (held context.Context, rele
 	return b.shardOf(name).Hold(ctx, name)
 }
 
-// Processes implements bus.Roster. Each process has all shards open, and its name is that in the first.
+// Processes implements bus.Roster. Each process has all shards open, under the same name.
 func (b *Bus) Processes(ctx context.Context) ([]string, error) { return b.all[0].Processes(ctx) }
+
+// Held implements bus.Roster.
+func (b *Bus) Held() (names []string) {
+	for _, shard := range b.all {
+		names = append(names, shard.Held()...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names) // each shard has its own repair
+}
 
 // Pause implements bus.Pauser: it pauses the topic in all shards, though not at the same moment.
 func (b *Bus) Pause(ctx context.Context, topic bus.Topic, d time.Duration) error {
