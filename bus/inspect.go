@@ -14,7 +14,7 @@ type Depth struct {
 	Dead    int           // dead letters
 	Oldest  time.Duration // age since publication of the oldest message that waits or is being worked on
 	// LeasedBy divides Leased among the processes that have leased the mailboxes, by their names in the Roster. It is
-	// nil if nothing is leased, or if only one process can have the bus open.
+	// nil if only one process can have the bus open.
 	LeasedBy map[string]int
 }
 

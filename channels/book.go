@@ -288,12 +288,17 @@ type Asks interface {
 
 // Processes remembers the newest format that each running process can read, as a number that grows from release to
 // release. Data that an older process would misunderstand is written only when all processes can read it. Older
-// releases record no number.
+// releases record no number. It also remembers a description of each process, for those who ask about the fleet.
 type Processes interface {
-	// NoteProcess records the number for the process of that name; 0 removes the record.
+	// NoteProcess records the number for the process of that name, without a description; 0 removes the record.
 	NoteProcess(ctx context.Context, name string, understands int) error
 	// AllUnderstand reports whether each of these processes has recorded a number of at least `least`.
 	AllUnderstand(ctx context.Context, names []string, least int) (bool, error)
+	// DescribeProcess replaces the description of a process, if it has a record; "" removes the description. The record is
+	// as good as new afterwards.
+	DescribeProcess(ctx context.Context, name, about string) error
+	// Descriptions returns, by name, the descriptions of those of these processes that have one.
+	Descriptions(ctx context.Context, names []string) (map[string]string, error)
 }
 
 // A Note is a value that Notes keeps.

@@ -108,7 +108,9 @@ func (r *rig) readDepth(topic bus.Topic) bus.Depth {
 }
 
 // isNothing reports whether a topic has nothing.
-func isNothing(d bus.Depth) bool { return reflect.DeepEqual(d, bus.Depth{}) }
+func isNothing(d bus.Depth) bool {
+	return len(d.LeasedBy) == 0 && reflect.DeepEqual(d, bus.Depth{LeasedBy: d.LeasedBy})
+}
 
 // awaitLeased waits until that many inbound mailboxes are leased. A bus that divides its mailboxes may lease one more for
 // a moment, before it gives back what nobody has claimed.

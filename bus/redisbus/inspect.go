@@ -48,7 +48,7 @@ func (i *inspector) Depth(ctx context.Context, topic bus.Topic) (d bus.Depth, er
 	if _, err := pipe.Exec(ctx); err != nil {
 		return d, fmt.Errorf("count mail: %w", i.closedOr(err))
 	}
-	d.Leased, d.Dead, d.Delayed = int(held.Val()), int(dead.Val()), int(delayed.Val())
+	d.Leased, d.Dead, d.Delayed, d.LeasedBy = int(held.Val()), int(dead.Val()), int(delayed.Val()), map[string]int{}
 	var oldest int64
 	for page, err := range i.mailboxPages(ctx, &k) {
 		if err != nil {
@@ -62,7 +62,7 @@ func (i *inspector) Depth(ctx context.Context, topic bus.Topic) (d bus.Depth, er
 			if holder == "" || slices.Contains(over.Val(), pair[0]) {
 				d.Waiting += count
 			} else {
-				d.LeasedBy = countLease(d.LeasedBy, holder)
+				d.LeasedBy[holder]++
 			}
 			if oldest == 0 || since < oldest {
 				oldest = since
@@ -73,15 +73,6 @@ func (i *inspector) Depth(ctx context.Context, topic bus.Topic) (d bus.Depth, er
 		d.Oldest = max(0, time.Duration(now-oldest)*time.Microsecond)
 	}
 	return d, nil
-}
-
-// countLease counts one more lease of a process.
-func countLease(by map[string]int, holder string) map[string]int {
-	if by == nil {
-		by = map[string]int{}
-	}
-	by[holder]++
-	return by
 }
 
 // HasMail implements bus.Inspector: it looks for the mailbox's state.

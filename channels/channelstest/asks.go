@@ -3,6 +3,7 @@ package channelstest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -193,7 +194,33 @@ func testProcesses(t *testing.T, s suite) {
 	if !understand(1, "a", "b") || understand(2, "a", "b") || !understand(2, "a") || understand(1, "a", "silent") {
 		t.Error("the wrong ones understand")
 	}
+	described := func(want map[string]string, names ...string) {
+		t.Helper()
+		got, err := b.Descriptions(ctx, names)
+		requireNoError(t, err)
+		if !maps.Equal(got, want) {
+			t.Errorf("described are %q, want %q", got, want)
+		}
+	}
+	requireNoError(t, b.DescribeProcess(ctx, "a", "gateway\x00"))
+	requireNoError(t, b.DescribeProcess(ctx, "silent", "nothing is known of it"))
+	described(map[string]string{"a": "gateway\x00"}, "a", "b", "silent")
+	described(map[string]string{}, "b")
+	described(map[string]string{})
+	many := []string{"a"}
+	for i := range 600 {
+		many = append(many, fmt.Sprint("process", i))
+	}
+	described(map[string]string{"a": "gateway\x00"}, many...)
+	requireNoError(t, b.DescribeProcess(ctx, "a", "worker"))
+	described(map[string]string{"a": "worker"}, "a")
+	if !understand(2, "a") {
+		t.Error("a process that was described understands no longer")
+	}
+	requireNoError(t, b.NoteProcess(ctx, "b", 3))
+	described(map[string]string{"a": "worker"}, "a", "b")
 	requireNoError(t, b.NoteProcess(ctx, "a", 0))
+	described(map[string]string{}, "a")
 	if understand(1, "a") {
 		t.Error("a process that has ended understands")
 	}

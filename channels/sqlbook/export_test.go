@@ -5,6 +5,9 @@ import "time"
 // Compact is the migration that leaves sends and parts only their primary keys.
 const Compact = schemaCompact
 
+// About is the migration after which processes have descriptions.
+const About = schemaAbout
+
 // AfterStep sets the function that is called after each transaction of an erasure.
 func (b *Book) AfterStep(call func()) { b.afterStep = call }
 

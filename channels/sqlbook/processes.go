@@ -3,15 +3,20 @@ package sqlbook
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"parley/sessions/sqldb"
 )
 
+// schemaAbout adds a description of each process. Releases before it leave the column empty.
+const schemaAbout = `ALTER TABLE processes ADD COLUMN about TEXT NOT NULL DEFAULT ''`
+
 // keepProcesses is how long a process's record is kept if the process did not remove it when it ended.
 const keepProcesses = 90 * 24 * time.Hour
 
-// processes stores which formats the running processes can read.
+// processes stores which formats the running processes can read, and what they are.
 type processes struct{ db *sqldb.DB }
 
 // NoteProcess implements channels.Processes: it replaces the process's record, and deletes
@@ -54,3 +59,34 @@ func (p *processes) AllUnderstand(ctx context.Context, names []string, least int
 	}
 	return true, nil
 }
+
+// DescribeProcess implements channels.Processes: it updates the process's record.
+func (p *processes) DescribeProcess(ctx context.Context, name, about string) error {
+	if _, err := p.db.Exec(ctx, `UPDATE processes SET about = ?, noted = ? WHERE name = ?`, sqldb.Text(about), toStamp(time.Now()), sqldb.Text(name)); err != nil {
+		return fmt.Errorf("describe a process: %w", err)
+	}
+	return nil
+}
+
+// Descriptions implements channels.Processes: it reads the records of some processes at a time.
+func (p *processes) Descriptions(ctx context.Context, names []string) (map[string]string, error) {
+	found := map[string]string{}
+	for some := range slices.Chunk(names, describedAtOnce) {
+		marks := strings.TrimSuffix(strings.Repeat("?, ", len(some)), ", ")
+		all, err := queryAll(ctx, p.db.Read, func(scan func(...any) error) (one [2]string, err error) {
+			err = scan(&one[0], &one[1])
+			restoreTexts(&one[0], &one[1])
+			return one, err
+		}, `SELECT name, about FROM processes WHERE about <> '' AND name IN (`+marks+`)`, textArgs(some...)...)
+		if err != nil {
+			return nil, fmt.Errorf("look what the processes are: %w", err)
+		}
+		for _, one := range all {
+			found[one[0]] = one[1]
+		}
+	}
+	return found, nil
+}
+
+// describedAtOnce is how many processes one statement of Descriptions names.
+const describedAtOnce = 256

@@ -10,8 +10,8 @@ import (
 func Schema() sqldb.Schema {
 	return sqldb.Schema{
 		Name:     "book",
-		SQLite:   []string{schema, schemaPosts, schemaCursors, schemaDrafts, schemaNames, schemaAsks, schemaNotes, schemaRatings, schemaPeople, schemaCompact, schemaWriters, schemaErasing, schemaPlaces, schemaSignIns, schemaProposals},
-		Postgres: []string{asPostgres(schema), asPostgres(schemaPosts), asPostgres(schemaCursors), schemaDrafts, asPostgres(schemaNames), asPostgres(schemaAsks), asPostgres(schemaNotes), asPostgres(schemaRatings), asPostgres(schemaPeople), asPostgres(schemaWriters), schemaErasing, schemaPlaces, asPostgres(schemaSignIns), asPostgres(schemaProposals)},
+		SQLite:   []string{schema, schemaPosts, schemaCursors, schemaDrafts, schemaNames, schemaAsks, schemaNotes, schemaRatings, schemaPeople, schemaCompact, schemaWriters, schemaErasing, schemaPlaces, schemaSignIns, schemaProposals, schemaAbout},
+		Postgres: []string{asPostgres(schema), asPostgres(schemaPosts), asPostgres(schemaCursors), schemaDrafts, asPostgres(schemaNames), asPostgres(schemaAsks), asPostgres(schemaNotes), asPostgres(schemaRatings), asPostgres(schemaPeople), asPostgres(schemaWriters), schemaErasing, schemaPlaces, asPostgres(schemaSignIns), asPostgres(schemaProposals), asPostgres(schemaAbout)},
 	}
 }
 

@@ -12,7 +12,7 @@
 // talk to the bot; links.go, which people are the same human; memories.go, what agents remember; proposals.go, what
 // they propose to remember; chats.go, where people have talked to the bot; cursors.go, how far chats have been
 // read; asks.go, what parked turns wait for; notes.go, what the bot has told people; ratings.go, what people think
-// of answers; processes.go, which formats the running processes can read; sign_ins.go, who has signed in to the web
+// of answers; processes.go, which formats the running processes can read, and what they are; sign_ins.go, who has signed in to the web
 // page. erase.go erases from all of them, in steps whose statements are in units.go.
 //
 // Pairings, links and memories are read for each message: people.go lets the parts that write them clear what

@@ -53,10 +53,14 @@ func (c statusCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Ter
 				return err
 			}
 		}
+		now := time.Now()
+		if err := s.PrintFleet(tty.Out, now); err != nil {
+			return err
+		}
 		if err := s.PrintTopics(tty.Out); err != nil {
 			return err
 		}
-		return s.PrintWork(tty.Out, time.Now())
+		return s.PrintWork(tty.Out, now)
 	})
 }
 

@@ -48,6 +48,7 @@ func (b *Bus) Depth(ctx context.Context, topic bus.Topic) (sum bus.Depth, err er
 	if err != nil {
 		return sum, err
 	}
+	sum.LeasedBy = map[string]int{}
 	for _, d := range parts {
 		sum.Waiting += d.Waiting
 		sum.Leased += d.Leased
@@ -55,9 +56,6 @@ func (b *Bus) Depth(ctx context.Context, topic bus.Topic) (sum bus.Depth, err er
 		sum.Dead += d.Dead
 		sum.Oldest = max(sum.Oldest, d.Oldest)
 		for holder, n := range d.LeasedBy {
-			if sum.LeasedBy == nil {
-				sum.LeasedBy = map[string]int{}
-			}
 			sum.LeasedBy[holder] += n
 		}
 	}

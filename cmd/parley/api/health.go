@@ -34,6 +34,8 @@ type Health struct {
 	Tools func() []ToolCount
 	// Work finds what the bot is working on.
 	Work Work
+	// Fleet returns the processes of the fleet, without their sessions; if Fleet is nil, there is no fleet.
+	Fleet func(ctx context.Context) (*Fleet, error)
 	// LeftTools returns the tools that models are not shown, because the servers of these models refuse them or
 	// take no more tools.
 	LeftTools func() []LeftTool
@@ -176,7 +178,7 @@ type LeftTool struct {
 }
 
 // status answers with the state of the process, its channels and the waiting messages and, unless the request says
-// brief=true, with what the bot is working on.
+// brief=true, with what the bot is working on and, in a fleet, with its processes.
 func (h health) status(w *exchange.Answer, r *http.Request) error {
 	report := struct {
 		Version  string         `json:"version"`
@@ -189,8 +191,9 @@ func (h health) status(w *exchange.Answer, r *http.Request) error {
 		Left     []LeftTool     `json:"left_tools"`
 
 		Subscriptions []SubscriptionState `json:"subscriptions"`
+		Fleet         *Fleet              `json:"fleet,omitempty"`
 		*CurrentWork
-	}{h.Version, h.Role, h.Started, time.Since(h.Started).Seconds(), []channelState{}, []topicState{}, []ToolCount{}, []LeftTool{}, nil, nil}
+	}{h.Version, h.Role, h.Started, time.Since(h.Started).Seconds(), []channelState{}, []topicState{}, []ToolCount{}, []LeftTool{}, nil, nil, nil}
 	if h.Tools != nil {
 		report.Tools = h.Tools()
 	}
@@ -208,10 +211,14 @@ func (h health) status(w *exchange.Answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	var leased map[string]int
 	for _, t := range topics {
 		d, err := h.mail.Depth(r.Context(), t)
 		if err != nil {
 			return err
+		}
+		if t == bus.InboundTopic {
+			leased = d.LeasedBy
 		}
 		report.Topics = append(report.Topics, topicState{t, d.Waiting, d.Leased, d.Delayed, d.Dead, d.Oldest.Seconds()})
 	}
@@ -221,6 +228,21 @@ func (h health) status(w *exchange.Answer, r *http.Request) error {
 			return err
 		}
 		report.CurrentWork = &now
+		if report.Fleet, err = h.fleet(r.Context(), leased); err != nil {
+			return err
+		}
 	}
 	return w.JSON(http.StatusOK, report)
+}
+
+// fleet returns the processes of the fleet, and how many sessions each is working on; nil if there is no fleet.
+func (h health) fleet(ctx context.Context, leased map[string]int) (*Fleet, error) {
+	if h.Fleet == nil {
+		return nil, nil
+	}
+	f, err := h.Fleet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return f.with(leased), nil
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -338,6 +339,27 @@ func TestStatusOfWork(t *testing.T) {
 		t.Errorf("it says what was said: %s", r.body)
 	}
 	if r := x.get("/v1/status?brief=true", readToken); r.StatusCode != 200 || strings.Contains(string(r.body), `"turns"`) {
+		t.Errorf("in brief: %s", r.body)
+	}
+}
+
+// The processes of a fleet are told, and what is not known of one is left out; all of them where less is asked for.
+func TestStatusOfAFleet(t *testing.T) {
+	began := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	var asked atomic.Int64
+	x := newRigOf(t, bus.Caps{}, func(x *rig) {
+		x.cfg.Health.Fleet = func(context.Context) (*api.Fleet, error) {
+			asked.Add(1)
+			return &api.Fleet{Shards: 2, Processes: []api.FleetProcess{
+				{Name: "A", Role: "gateway", Release: "1.2.0", Host: "one", Started: &began, Holds: []string{"receive/slack"}}, {Name: "B"},
+			}}, nil
+		}
+	})
+	const want = `"fleet":{"shards":2,"processes":[{"name":"A","role":"gateway","release":"1.2.0","host":"one","started":"2026-03-04T05:06:07Z","sessions":0,"holds":["receive/slack"]},{"name":"B","sessions":0}]}`
+	if r := x.get("/v1/status", readToken); r.StatusCode != 200 || !strings.Contains(string(r.body), want) {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	if r := x.get("/v1/status?brief=true", readToken); r.StatusCode != 200 || strings.Contains(string(r.body), `"fleet"`) || asked.Load() != 1 {
 		t.Errorf("in brief: %s", r.body)
 	}
 }

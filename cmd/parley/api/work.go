@@ -49,6 +49,7 @@ type RunningTurn struct {
 	Turn     string    `json:"turn,omitempty"`
 	Person   string    `json:"person,omitempty"`
 	Agent    string    `json:"agent"`
+	Process  string    `json:"process,omitempty"` // of the fleet, which is working on it
 	Since    time.Time `json:"since"`
 	Messages int       `json:"messages"` // of its session, including those that it answers
 	// Calls are the running tool calls; if there are none, the model is being asked.
@@ -171,7 +172,7 @@ func (k Work) readRest(ctx context.Context, now *CurrentWork) error {
 
 // running returns the turn that is being worked on in a session whose mailbox is leased.
 func (k Work) running(ctx context.Context, m bus.Mailbox) (RunningTurn, error) {
-	t := RunningTurn{Session: m.Key, Agent: sessions.AgentOf(m.Key), Since: m.Since.UTC(), Messages: m.Messages, Calls: []RunningCall{}}
+	t := RunningTurn{Session: m.Key, Agent: sessions.AgentOf(m.Key), Process: m.Holder, Since: m.Since.UTC(), Messages: m.Messages, Calls: []RunningCall{}}
 	if k.Turns == nil {
 		return t, nil
 	}

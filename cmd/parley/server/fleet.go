@@ -8,6 +8,9 @@ import (
 
 	"parley/agent/metrics"
 	"parley/bus"
+	"parley/cmd/parley/api"
+	"parley/cmd/parley/api/exchange"
+	"parley/cmd/parley/data/home"
 )
 
 // fleetMetricsHold is a name, held on the bus by one process at a time, that determines whose metrics include those
@@ -31,6 +34,39 @@ func (f *fleetMetrics) Run(ctx context.Context) {
 	})
 	if err != nil {
 		f.log.Warn("this process cannot tell what the fleet shares", slog.Any("error", err))
+	}
+}
+
+// inFleet reports whether this process is one of a fleet.
+func (f *foundation) inFleet() bool { return f.settings.Load().Bus.URL != "" }
+
+// describe has the other processes know what this one is, until ctx is done.
+func (f *foundation) describe(ctx context.Context) error {
+	home.Describe(ctx, f.home, home.Process{Role: string(f.role), Release: f.version, Host: hostName(), Started: f.started.UTC()}, f.log)
+	return nil
+}
+
+// processes returns what finds the processes of the fleet for the API; nil if there is no fleet. A command that only reads
+// leaves itself out.
+func (f *foundation) processes() func(context.Context) (*api.Fleet, error) {
+	if !f.inFleet() {
+		return nil
+	}
+	return func(ctx context.Context) (*api.Fleet, error) {
+		all, err := home.Processes(ctx, f.home)
+		if err != nil {
+			return nil, err
+		}
+		if f.role == Reader {
+			all = all[1:]
+		}
+		fleet := &api.Fleet{Shards: f.settings.Load().Bus.ShardCount(), Processes: []api.FleetProcess{}}
+		for _, p := range all {
+			fleet.Processes = append(fleet.Processes, api.FleetProcess{
+				Name: p.Name, Role: p.Role, Release: p.Release, Host: p.Host, Started: exchange.SomeTime(p.Started), Holds: p.Holds,
+			})
+		}
+		return fleet, nil
 	}
 }
 

@@ -191,7 +191,8 @@ func (f *front) newAPI(local bool) *api.API {
 		Health: api.Health{
 			Version: f.version, Role: string(f.role), Started: f.started, Ready: f.ready, Channels: f.liveChannels.states, Trouble: f.liveChannels.lastWarning, Facts: f.channelFacts,
 			Tools: f.toolCounts, LeftTools: f.chains.leftTools, Subscriptions: f.home.Store.Subscriptions(),
-			Work: api.Work{Turns: f.home.Store, Jobs: f.home.Store, Asks: f.home.Book.OldestAsks, Schedules: f.home.Store.Schedules().NextDue},
+			Work:  api.Work{Turns: f.home.Store, Jobs: f.home.Store, Asks: f.home.Book.OldestAsks, Schedules: f.home.Store.Schedules().NextDue},
+			Fleet: f.processes(),
 		},
 		Metrics: f.metrics.Handler(), Usage: api.Usage{Sums: f.home.Store.Bill().Usage, Caps: f.costs.CapStates, Prices: f.costs.Prices}, Audit: f.audit.forAPI(), ServerLog: f.recent,
 		Pages: f.pages, Recheck: f.recheck,

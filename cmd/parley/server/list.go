@@ -55,6 +55,7 @@ func (s *Server) list(c Config) []part {
 		{"erasing", upkeep, r.Serves(), chats.erasing},
 		{"requests to erase", upkeep, true, chats.erasing.requests},
 		{"vectors", upkeep, r.Serves(), g.words},
+		{"description", upkeep, g.inFleet(), running(g.describe)},
 		{"traces", upkeep, true, g.traces}, // after all that record spans
 		{"rewriting", rewriting, true, running(chats.erasing.rewrite)},
 		{name: "session cache", is: work.answerer.sessionCache},

@@ -4,8 +4,8 @@
 //
 // home.go opens and closes a home, databases.go its databases; homecheck.go, permissions.go and nodata.go refuse
 // homes; owner.go gives files to the home's owner if root runs the program; workspace.go and fleetnote.go record
-// which store a directory belongs to, places.go where each agent's files are, and releases.go what each process
-// understands; readiness.go checks whether data can be written; socket.go makes the socket through which commands
+// which store a directory belongs to, places.go where each agent's files are, releases.go what each process
+// understands, and processes.go what each is; readiness.go checks whether data can be written; socket.go makes the socket through which commands
 // on this machine reach the process that has the home open. callworkspaces.go opens a session's workspace for a tool
 // call, and commandplaces.go says where commands run. memories.go reads what agents remember as a turn begins,
 // edited.go lets people view and change that, and replies.go has answers published and their sends begun in one

@@ -1,6 +1,6 @@
 // Package report prints the answers of the server's API as tables and lines for people.
 //
-// report.go prints the server's state and what it has done; work.go what it is working on; why.go what became of
+// report.go prints the server's state and what it has done; fleet.go the processes of a fleet; work.go what it is working on; why.go what became of
 // messages; lists.go what it stores for agents and is waiting for; found.go what a search has found.
 package report
 
@@ -40,6 +40,7 @@ type Status struct {
 	} `json:"topics"`
 	Tools         []api.ToolCount         `json:"tools"`
 	Subscriptions []api.SubscriptionState `json:"subscriptions"`
+	Fleet         *api.Fleet              `json:"fleet"` // nil if there is no fleet
 	api.CurrentWork
 }
 

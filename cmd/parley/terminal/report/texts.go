@@ -27,4 +27,8 @@ const (
 	textSummary        = "summary"
 	textDone           = "what was done"
 	textByStrangers    = " (strangers may have written it)"
+	textFleet          = "processes of the fleet: %d%s\n"
+	textShards         = " (the bus has %d shards)"
+	textUnknown        = "?" // what isn't known of a process of an older release
+	textUpkeepHolds    = "upkeep (%d)"
 )

@@ -15,8 +15,12 @@ import (
 // PrintWork prints what the bot is working on now. It leaves out whatever there is none of.
 func (s Status) PrintWork(out io.Writer, now time.Time) error {
 	work := workPrinter{out: out, now: now}
-	printLimited(&work, s.Turns, "turn", "running", []string{"SESSION", "PERSON", "AGENT", "FOR", "DOING"}, func(t api.RunningTurn) []string {
-		return []string{t.Session, t.Person, t.Agent, work.age(t.Since), work.doing(t)}
+	head := []string{"SESSION", "PERSON", "AGENT", "FOR", "DOING"}
+	if s.Fleet != nil {
+		head = append(head, "PROCESS")
+	}
+	printLimited(&work, s.Turns, "turn", "running", head, func(t api.RunningTurn) []string {
+		return []string{t.Session, t.Person, t.Agent, work.age(t.Since), work.doing(t), t.Process}[:len(head)]
 	})
 	printLimited(&work, s.Waiting, "conversation", "waiting for a worker", []string{"SESSION", "MESSAGES", "FOR", "NEXT"}, func(w api.WaitingSession) []string {
 		next := ""
