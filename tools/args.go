@@ -192,7 +192,7 @@ func (m *argsRepairer) copyEscape(i int) int {
 	return i + 2
 }
 
-// startsWithFourHex reports whether s begins with four hexadecimal digits.
+// startsWithFourHex reports whether s begins with four hexadecimal digits, as must follow a \u.
 func startsWithFourHex(s string) bool {
 	if len(s) < 4 {
 		return false

@@ -27,8 +27,8 @@ import (
 	"parley/tools"
 )
 
-// A Runner runs the tool calls of a session's turns. Its functions decide about a call and handle the result; the
-// tools know nothing about them.
+// A Runner runs the tool calls of a session's turns. The guard, and the hooks before and after a call, belong to it; tools
+// don't know them.
 type Runner struct {
 	*turn.Session
 	Tools *tools.Set // the turn's

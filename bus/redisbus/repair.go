@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	repairName  = "bus/repair" // the name that the process holds which repairs
+	repairName  = "bus/repair" // held by the one process that repairs
 	repairEvery = time.Minute  // the time between two rounds
 	// topicKept is for how long a topic stays in the list after it last had mail.
 	topicKept = 48 * time.Hour

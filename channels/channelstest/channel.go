@@ -145,7 +145,7 @@ func channelChecks() []channelCheck {
 		{"no call leaves while the platform asks for patience", []Feature{Inbound, Network}, checkReceivingLimited},
 		{"a revoked token ends Receive", []Feature{Inbound, Network}, checkReceivingRefused},
 		{"Receive ends with its context", []Feature{Inbound}, checkReceiveEnds},
-		{"a channel that only sends refuses Receive", nil, checkReceiveRefuses},
+		{"a channel that only sends refuses Receive", nil, checkReceiveUnsupported},
 
 		{"a file that comes with a message is fetched", []Feature{Inbound, Network}, checkAttachments},
 

@@ -334,7 +334,7 @@ func checkReceiveEnds(r *channelRun) {
 	})
 }
 
-func checkReceiveRefuses(r *channelRun) {
+func checkReceiveUnsupported(r *channelRun) {
 	if _, lacks := r.MissingFeatures[Inbound]; !lacks {
 		r.Skip("the channel receives")
 	}

@@ -50,8 +50,8 @@ const (
 	otherChatRetryWait = time.Minute
 )
 
-// A Watcher provides the events of a session's turns. A bus.Events is one.
-type Watcher interface {
+// An EventSource provides the events of a session's turns. A bus.Events is one.
+type EventSource interface {
 	Subscribe(ctx context.Context, feed bus.Feed, after uint64) (iter.Seq2[bus.Event, error], error)
 }
 
@@ -66,8 +66,8 @@ type Config struct {
 	JSON   bool
 	In     io.Reader
 	Out    io.Writer
-	ErrOut io.Writer // receives everything except the answer to a single message; nil discards it
-	Events Watcher   // provides the events; if nil, answers are printed only once they are complete
+	ErrOut io.Writer   // with Once, receives everything except the answer; nil discards it
+	Events EventSource // provides the events; if nil, answers are printed only once they are complete
 	// In a conversation, Banner is printed first, and Leaving is printed if the person leaves before the answer has
 	// arrived.
 	Banner, Leaving string

@@ -37,7 +37,7 @@ type window struct {
 	status        string          // says what is going on; "" if nothing is
 	helpText      string          // helps with the line that is being typed, and is shown instead of status; "" if there is none
 	question      string          // the question that the person has to decide; "" if there is none
-	typed         []string        // the line that is being typed, as rows
+	typedRows     []string        // the line that is being typed, as rows
 	cursor        position        // where the cursor is in them
 
 	lines      chan string   // lines that were typed and sent
@@ -55,7 +55,7 @@ func newWindow(fd int, in io.Reader, out io.Writer, width, height int, cfg Confi
 	w := &window{
 		markdown: markup.New(), links: makesLinks(os.Getenv), hint: cfg.Hint, fd: fd, changed: make(chan struct{}, 1),
 		pane:  pane{out: out, reflows: reflowsLines(os.Getenv), noStyles: os.Getenv("NO_COLOR") != ""},
-		width: width, height: height, typed: []string{promptText},
+		width: width, height: height, typedRows: []string{promptText},
 		lines: make(chan string, maxQueuedLines), interrupts: make(chan struct{}, 1), ended: make(chan error, 1),
 	}
 	w.program = tea.NewProgram(newPrompt(w, cfg), tea.WithInput(in), tea.WithOutput(out),
@@ -192,7 +192,7 @@ type questionMsg string
 
 // showTyped shows the line that is being typed, as rows, with the cursor in them and the text that helps with it.
 func (w *window) showTyped(rows []string, cursor position, helpText string) {
-	w.update(func() { w.typed, w.cursor, w.helpText = rows, cursor, helpText })
+	w.update(func() { w.typedRows, w.cursor, w.helpText = rows, cursor, helpText })
 }
 
 // send passes a typed line on to the conversation, and shows the line that is empty then at the same moment: the
@@ -201,7 +201,7 @@ func (w *window) send(line string, rows []string, cursor position) (sent bool) {
 	w.update(func() {
 		select {
 		case w.lines <- line:
-			w.typed, w.cursor, sent = rows, cursor, true
+			w.typedRows, w.cursor, sent = rows, cursor, true
 		default:
 		}
 	})
@@ -232,7 +232,7 @@ func (w *window) drawSoon() {
 
 // draw draws the window, and prints what is finished above it. The caller holds w.mu.
 func (w *window) draw() error {
-	below := 1 + len(w.typed)
+	below := 1 + len(w.typedRows)
 	// A third, so that the window still fits if the terminal's height is halved. Whatever does not fit scrolls away
 	// unfinished, and can't be taken back.
 	room := max(min(w.height/3, w.height-below-1), 1)
@@ -252,7 +252,7 @@ func (w *window) draw() error {
 	rows = append(rows, dimmedRow(oneRow(status), w.width))
 	cursor := w.cursor
 	cursor.row += len(rows)
-	rows = append(rows, w.typed...)
+	rows = append(rows, w.typedRows...)
 	if over := len(rows) - w.height; over > 0 && w.height > 0 { // the terminal is not high enough for what is being typed
 		rows, cursor.row = rows[over:], max(cursor.row-over, 0)
 	}

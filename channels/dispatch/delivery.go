@@ -35,7 +35,7 @@ type delivery struct {
 	sendReserved bool              // clearance.awaitPace has reserved a send under the rate limits that has not been made yet
 	markdown     map[string]string // the Markdown of each rendered text; made when first needed
 
-	files []files.File // the files that go with the message
+	files []files.File
 }
 
 // isSettled reports whether nothing more has to be done for a part: it was sent, or nobody will ever know whether

@@ -23,7 +23,7 @@ const (
 	flavorSlackBlock
 )
 
-func (markdownDialect) size(text string) size { return sizeInUnits(text) }
+func (markdownDialect) size(text string) size { return sizeWithMarks(text) }
 
 func (markdownDialect) largest(limit int) size { return limitedByLength(limit) }
 

@@ -11,7 +11,7 @@ type plainDialect struct {
 	bareLinks bool // whether to leave out the targets of links
 }
 
-func (plainDialect) size(text string) size { return sizeInUnits(text) }
+func (plainDialect) size(text string) size { return sizeWithMarks(text) }
 
 func (plainDialect) largest(limit int) size { return limitedByLength(limit) }
 

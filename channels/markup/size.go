@@ -45,8 +45,8 @@ func limitedByLength(limit int) size {
 	return size{limit, math.MaxInt / 2, math.MaxInt / 2, math.MaxInt / 2}
 }
 
-// sizeInUnits returns the size of a text in which marks count like the rest of it.
-func sizeInUnits(text string) size { return size{units: utf16Length(text), bytes: len(text)} }
+// sizeWithMarks returns the size of a text in which marks count like the rest of it, in units and bytes.
+func sizeWithMarks(text string) size { return size{units: utf16Length(text), bytes: len(text)} }
 
 // quoteMarks returns the maximum size that the marks of a quote add to a text.
 func quoteMarks() size { return size{bytes: 2 * len("</blockquote>"), marks: 1, weight: 24} }

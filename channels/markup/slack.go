@@ -12,7 +12,7 @@ import (
 // read as a mark.
 type slackDialect struct{}
 
-func (slackDialect) size(text string) size { return sizeInUnits(text) }
+func (slackDialect) size(text string) size { return sizeWithMarks(text) }
 
 func (slackDialect) largest(limit int) size { return limitedByLength(limit) }
 

@@ -30,7 +30,7 @@ func (r *Renderer) RenderTerminal(md string, s Screen) string {
 // (&#27;).
 type terminalDialect struct{ screen Screen }
 
-func (terminalDialect) size(text string) size { return sizeInUnits(text) }
+func (terminalDialect) size(text string) size { return sizeWithMarks(text) }
 
 func (terminalDialect) largest(limit int) size { return limitedByLength(limit) }
 

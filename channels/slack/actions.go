@@ -157,7 +157,7 @@ func (s *actions) actionInbound(ctx context.Context, d interaction.Action) (bus.
 		return in, commandReply{}, nil
 	}
 	takesPart, err := false, error(nil)
-	if !in.Group || s.translator.mention.In(d.Chat) != channels.MentionNowhere {
+	if !in.Group || s.translator.mentionRule.In(d.Chat) != channels.MentionNowhere {
 		_, takesPart, err = s.conversations.describeChat(ctx, d.Chat)
 	}
 	if err != nil {

@@ -53,7 +53,7 @@ func newCatchUp(c *Channel, p *publisher, o *outages) *catchUp {
 	}
 	return &catchUp{
 		collector: collector{api: c.api, histories: c.historian.histories, name: c.name, joinedThreads: c.historian.joinedThreads, readTimeout: c.timing.readTimeout},
-		publisher: p, outages: o, mention: c.translator.mention, timing: c.timing, rateLimited: c.rateLimited, log: c.log, limiter: limiter,
+		publisher: p, outages: o, mention: c.translator.mentionRule, timing: c.timing, rateLimited: c.rateLimited, log: c.log, limiter: limiter,
 	}
 }
 

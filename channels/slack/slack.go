@@ -210,7 +210,7 @@ func (c Config) assemble(root string, fetcher *files.Fetcher) *Channel {
 		me, err := self.current(ctx)
 		return me.Team, err
 	}
-	t := &translator{name: c.Name, people: newPeople(api, c.Log, team), joinedThreads: c.JoinedThreads, mention: c.Mention, unaddressed: &channels.Unaddressed{}}
+	t := &translator{name: c.Name, people: newPeople(api, c.Log, team), joinedThreads: c.JoinedThreads, mentionRule: c.Mention, unaddressed: &channels.Unaddressed{}}
 	read, chats := &histories{api}, &conversations{api: api, name: c.Name, directChats: newCache[string](24 * time.Hour)}
 	speakers := &speakers{histories: read, translator: t, last: newCache[string](24 * time.Hour), log: c.Log}
 	surfaces := assistant.New(api, callRepeatable)

@@ -23,7 +23,7 @@ type translator struct {
 	name          string // the channel's configured name
 	people        *people
 	joinedThreads JoinedThreads
-	mention       channels.MentionIn
+	mentionRule   channels.MentionIn
 	// unaddressed is told of messages that are not passed on.
 	unaddressed *channels.Unaddressed
 }
@@ -59,7 +59,7 @@ func (t *translator) messageInbound(ctx context.Context, m *message, me Account)
 	called := m.mentions(me.User)
 	holds := channels.MentionNever
 	if in.Group {
-		holds = t.mention.In(m.Channel)
+		holds = t.mentionRule.In(m.Channel)
 	}
 	in.Mentioned = called || holds == channels.MentionNever
 	if !in.Mentioned {

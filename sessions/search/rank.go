@@ -147,7 +147,6 @@ func (c candidate) nearness(weights []float64) (near, phrase float64) {
 	return near, phrase
 }
 
-// hit returns the candidate as a hit.
 func (c candidate) hit(weights []float64) Hit {
 	return Hit{
 		Session: c.session.key, N: c.N, Turn: c.Turn, Message: cmp.Or(c.message, c.Turn), Kind: c.Kind, At: c.At, Person: c.Person, Name: c.name,

@@ -21,16 +21,16 @@ const (
 func Shorten(all []Exchange) []Exchange {
 	var end []Exchange
 	for _, e := range all[max(len(all)-maxShown, 0):] {
-		end = append(end, Exchange{beginningOf(e.Said, linesOfEarlierAnswers), beginningOf(e.Answer, linesOfEarlierAnswers)})
+		end = append(end, Exchange{firstLines(e.Said, linesOfEarlierAnswers), firstLines(e.Answer, linesOfEarlierAnswers)})
 	}
 	if n := len(end); n > 0 {
-		end[n-1].Answer = beginningOf(all[len(all)-1].Answer, linesOfLastAnswer)
+		end[n-1].Answer = firstLines(all[len(all)-1].Answer, linesOfLastAnswer)
 	}
 	return end
 }
 
-// beginningOf returns the first lines of a text; of a long line, it returns only the beginning.
-func beginningOf(text string, most int) string {
+// firstLines returns the first lines of a text; of a long line, it returns only the beginning.
+func firstLines(text string, most int) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	more := len(lines) > most
 	lines = lines[:min(len(lines), most)]

@@ -242,8 +242,8 @@ func TestWhatSubAgentsDoIsToldLive(t *testing.T) {
 	}
 }
 
-// For which session a sub-agent's works is looked up once, and not for those who see nothing. Where nobody can say it, a
-// stream ends, and goes on later with what it has not sent.
+// The parent of a sub-agent's session is looked up once, and only for callers who may see it. If the lookup fails, a
+// stream ends, and later resumes with what it has not sent.
 func TestParentsAreLookedUpOnce(t *testing.T) {
 	var kept countedTasks
 	x := ownRig(t, func(x *rig) {

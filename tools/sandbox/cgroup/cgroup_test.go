@@ -121,7 +121,7 @@ func TestWhatIsLeftIsRemoved(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "trap '' TERM; sleep 1000 & sleep 1000")
 	must(t, g.Start(cmd))
 	folders := g.Folders()
-	g.Leave()
+	g.SimulateKill()
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	again, err := cgroup.Find()

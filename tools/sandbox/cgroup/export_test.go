@@ -2,8 +2,8 @@
 
 package cgroup
 
-// Leave does what becomes of a group whose process is killed.
-func (g *Group) Leave() {
+// SimulateKill lets go of a group as if the process that owns it had been killed.
+func (g *Group) SimulateKill() {
 	for _, p := range g.parts {
 		_ = p.lock.Close()
 	}

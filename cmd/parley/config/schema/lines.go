@@ -13,7 +13,7 @@ import (
 type lines struct {
 	at     map[string]int // the line of each path, as joined returns it
 	starts []int          // the offsets at which the document's lines begin
-	arrays map[string]int // how many [[tables]] of each path there were so far
+	arrays map[string]int // how many [[tables]] with each path have been read so far
 	parser unstable.Parser
 }
 

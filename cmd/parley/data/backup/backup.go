@@ -58,8 +58,8 @@ func databases() []string { return []string{"bus.db", "sessions.db", "book.db"} 
 type Source struct {
 	Home       string // the directory that contains the databases
 	Workspaces string // the directory that contains the sessions' workspaces
-	// Folders are, by agent, the directories that contain an agent's sessions in place of Workspaces. In the backup
-	// they are among the others.
+	// Folders maps an agent to the directory with its sessions, for agents that don't use Workspaces. The backup stores all
+	// sessions in one folder.
 	Folders map[string]string
 	Version string // of the release that writes the backup
 	// Progress is called again and again, and must be quick; may be nil.

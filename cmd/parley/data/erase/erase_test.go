@@ -66,9 +66,9 @@ func stuck() *channelstest.MemoryChannel {
 	return p
 }
 
-// lived is a home in which Anna and others have said things in every way: what
-// was answered, what is being sent, what waits and what was given up.
-func lived(t *testing.T) *hometest.Home {
+// homeWithHistory returns a home with messages of Anna and others in every state: answered, being sent, waiting, and given
+// up.
+func homeWithHistory(t *testing.T) *hometest.Home {
 	h := hometest.Open(t, t.TempDir())
 	asked, err := h.Book.RequestPairing(t.Context(), anna, anna)
 	if err != nil {
@@ -146,7 +146,7 @@ func tablesContaining(t *testing.T, dir, text string) (tables []string) {
 }
 
 func TestPersonLeavesNoTrace(t *testing.T) {
-	h := lived(t)
+	h := homeWithHistory(t)
 	tell(t, h, "a9")
 	holding := append(hometest.FilesContaining(t, h.Dir, secret), tablesContaining(t, h.Dir, secret)...)
 	for _, place := range []string{"message", "dead", "entries", "parts", "sessions.db", "notes.txt", "MEMORY.md"} {
@@ -218,7 +218,7 @@ func checkReceipt(t *testing.T, r erase.Receipt, words ...string) {
 }
 
 func TestSessionLeavesNoTrace(t *testing.T) {
-	h := lived(t)
+	h := homeWithHistory(t)
 	// Who is paired stays paired, under the name that they have given themselves.
 	if err := h.Book.SetName(t.Context(), anna, "Anna"); err != nil {
 		t.Fatal(err)
@@ -418,7 +418,7 @@ func auditFile(h *hometest.Home) *audit.File {
 func TestErasingGoesOnWhereItWasCutOff(t *testing.T) {
 	for n := range 6 {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			h := lived(t)
+			h := homeWithHistory(t)
 			// In a session of hers, which the log alone tells.
 			r := sessions.AuditRecord{Kind: sessions.AuditTool, By: "telegram:9", Session: hometest.Key(t, "42"), Arguments: []byte(`"` + secret + `"`), At: time.Now()}
 			if err := auditFile(h).Write(r); err != nil {
@@ -609,7 +609,7 @@ func TestRetentionGoesOnWhereItWasCutOff(t *testing.T) {
 
 // A bus that cannot forget loses its dead letters, and the receipt says so.
 func TestBusThatDoesNotForget(t *testing.T) {
-	h := lived(t)
+	h := homeWithHistory(t)
 	for n := range 250 {
 		h.Say(fmt.Sprint("more", n), map[bool]string{true: "42", false: "43"}[n%2 == 0], fmt.Sprint(1000+n), "x")
 	}
@@ -683,7 +683,7 @@ func TestFilesThatWaitToBeSentAreForgotten(t *testing.T) {
 // Many sessions are erased with one rewriting of the home's database. One that cannot be erased does
 // not keep the others.
 func TestSessionsAreErasedTogether(t *testing.T) {
-	h := lived(t)
+	h := homeWithHistory(t)
 	before := hometest.Rewritings(t, h.Dir)
 	keys := []string{hometest.Key(t, "42"), "no key", hometest.Key(t, "43"), hometest.Key(t, "7")}
 	erased, err := eraser(h).Sessions(t.Context(), keys)

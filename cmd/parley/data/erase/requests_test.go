@@ -83,7 +83,7 @@ func request(t *testing.T, r *erase.Requests, id string) (q erase.Request) {
 }
 
 func TestTheReceiptComesOnceAllIsErased(t *testing.T) {
-	h := lived(t)
+	h := homeWithHistory(t)
 	r, _ := requests(t, h, true, nil)
 	w := ask(t, r, http.MethodPost, "/v1/forget", `{"user": "`+anna+`"}`)
 	var receipt erase.Receipt
@@ -118,7 +118,7 @@ func TestWhatCannotBeErasedIsRefused(t *testing.T) {
 func TestAnErasureGoesOnWithoutWhoeverAskedForIt(t *testing.T) {
 	for _, at := range erase.Steps() {
 		t.Run(string(at), func(t *testing.T) {
-			h := lived(t)
+			h := homeWithHistory(t)
 			reached, goOn := make(chan struct{}), make(chan struct{})
 			var once atomic.Bool
 			first, stop := requests(t, h, true, func(p erase.Progress) {
@@ -160,7 +160,7 @@ func TestAnErasureGoesOnWithoutWhoeverAskedForIt(t *testing.T) {
 
 // Two processes of a fleet: only one of them erases, and both have the receipt.
 func TestOneProcessErasesAtATime(t *testing.T) {
-	h := lived(t)
+	h := homeWithHistory(t)
 	var erasing, most atomic.Int32
 	watch := func(p erase.Progress) {
 		if p.Step == erase.Mail {
@@ -189,7 +189,7 @@ func TestOneProcessErasesAtATime(t *testing.T) {
 // A request that was interrupted long ago would also erase what was said since: whoever asked is told so, and nothing is
 // erased.
 func TestAnOldRequestIsNotBegunAgain(t *testing.T) {
-	h := lived(t)
+	h := homeWithHistory(t)
 	old := `{"asked": "` + time.Now().Add(-25*time.Hour).UTC().Format(time.RFC3339) + `", "user": "` + anna + `"}`
 	if err := h.Book.SetNote(t.Context(), "forget order", "old", old); err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ type prying struct {
 	shown map[string][]string
 }
 
-// sourceOf is what began a turn: its session and how; "" if somebody spoke.
+// sourceOf returns what began a turn: beat, schedule, job or event; "" if somebody spoke.
 func sourceOf(r agenttest.Request) string {
 	all := r.Messages()
 	for i := len(all) - 1; i >= 0; i-- {

@@ -238,8 +238,8 @@ func TestFilesAreHandedOver(t *testing.T) {
 	}
 }
 
-// A sub-agent has neither what its parent has not, nor sub-agents of its own; it may be
-// asked about, where its parent is.
+// A sub-agent has no rights that its parent lacks, and no sub-agents of its own. People are asked about its calls in its
+// parent's chat.
 func TestASubAgentHasTheRightsOfItsParent(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {

@@ -91,7 +91,7 @@ func TestALongCallIsShownWhole(t *testing.T) {
 	v.waitTold(`more\nthe end`, 1)
 }
 
-// A question is answered by a press on a choice; what somebody else has decided meanwhile is said where the press was.
+// Pressing a choice answers a question. If somebody else decided first, the page says so next to the button.
 func TestAQuestionIsAnswered(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)
