@@ -64,7 +64,7 @@ func newDice() tools.Tool {
 func newRing(once string) tools.Tool {
 	ring := tools.Spec{
 		Name: "ring", Description: "Ring the bell.", Effect: tools.Once,
-		Touches: tools.TouchesAlways(tools.Touch{Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Outward: tools.Would("ring the bell")}),
+		Touches: tools.TouchesAlways(tools.Touch{Reads: tools.NoFiles{}, Writes: tools.NoFiles{}, Outward: tools.OutwardEffect("ring the bell")}),
 	}
 	type asked struct {
 		N int `json:"n,omitempty"` // tells one call of a turn from another
