@@ -474,8 +474,8 @@ func (in *inspection) file(name string, file *ast.File) {
 // escapes lists the functions that may write JSON with the escapes that package plainjson avoids.
 func escapes() []string {
 	return []string{
-		"agent/asks.canonical",    // its form is hashed, also by older releases
-		"tools/redact.escapeJSON", // looks for secrets in either form
+		"agent/asks.canonicalJSON", // its form is hashed, also by older releases
+		"tools/redact.escapeJSON",  // looks for secrets in either form
 	}
 }
 
@@ -730,7 +730,7 @@ func TestImportRulesSeeWhatIsWrong(t *testing.T) {
 		{"test encodes", "bus/x_test.go", "// Package bus is planted.\npackage bus\nimport \"encoding/json\"\nvar f = json.Marshal\n", ""},
 		{"suite encodes", "bus/bustest/x.go", "// Package bustest is planted.\npackage bustest\nimport \"encoding/json\"\nfunc f() { json.Marshal(1) }\n", ""},
 		{"reads JSON", "bus/x.go", "// Package bus is planted.\npackage bus\nimport \"encoding/json\"\nfunc f() { json.Unmarshal(nil, nil) }\n", ""},
-		{"may escape", "agent/asks/x.go", "// Package asks is planted.\npackage asks\nimport \"encoding/json\"\nfunc canonical() { json.Marshal(1) }\n", ""},
+		{"may escape", "agent/asks/x.go", "// Package asks is planted.\npackage asks\nimport \"encoding/json\"\nfunc canonicalJSON() { json.Marshal(1) }\n", ""},
 		{"ground takes another", "tools/plainjson/x.go", imports("plainjson", "parley/bus"), "tools/plainjson imports no other"},
 		{"escapes", "bus/x.go", "// Package bus is planted.\npackage bus\nimport \"encoding/json\"\nfunc f() { json.Marshal(1) }\n", "bus/x.go: json.Marshal escapes <, > and &"},
 		{"escapes by another name", "cmd/parley/api/x.go", "// Package api is planted.\npackage api\nimport j \"encoding/json\"\nfunc f() { j.NewEncoder(nil).Encode(1) }\n", "json.NewEncoder escapes"},
