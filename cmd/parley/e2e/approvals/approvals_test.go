@@ -13,7 +13,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// writer writes a file once, and then says what came of it.
+// writer is a model that writes a file once, and then repeats the result of the call.
 func writer(r agenttest.Request) agenttest.Response {
 	if r.Rounds() == 0 {
 		return agenttest.Calls(agenttest.ToolCall{Name: "write_file", Args: `{"path":"a.txt","content":"approved"}`})
@@ -23,8 +23,8 @@ func writer(r agenttest.Request) agenttest.Response {
 
 const asksAboutWriting = "\n[tools]\nask = [\"write_file\"]\n"
 
-// An approval that is asked for on Slack is given on Telegram, after the process was
-// killed and another has begun, and nobody else and nothing later decides.
+// An approval that is requested on Slack can be given on Telegram, after the process was killed and started again.
+// Nobody without the right can decide it, and a later decision changes nothing.
 func TestAskedOnSlackAndAnsweredOnTelegram(t *testing.T) {
 	t.Parallel()
 	w, sl := parleytest.NewSlack(t, writer)
@@ -74,7 +74,7 @@ func TestAskedOnSlackAndAnsweredOnTelegram(t *testing.T) {
 	}
 }
 
-// label is the label of the button that says something, below a message on Slack.
+// label returns the label of the button with this text below a message on Slack.
 func label(t *testing.T, m slacktest.Message, says string) string {
 	t.Helper()
 	for _, b := range m.Buttons {
@@ -86,8 +86,8 @@ func label(t *testing.T, m slacktest.Message, says string) string {
 	return ""
 }
 
-// Buttons decide as words do: a stranger and whoever may not decide are refused aloud, the
-// owner decides, the buttons go on both platforms, and a later press changes nothing.
+// A button decides a request as a command does. A stranger, and a user who may not decide, get a refusal. When the
+// owner decides, the buttons disappear on both platforms, and a later press changes nothing.
 func TestButtonsDecideOnSlackAndTelegram(t *testing.T) {
 	t.Parallel()
 	w, sl := parleytest.NewSlack(t, writer)
@@ -155,12 +155,12 @@ func TestButtonsDecideOnSlackAndTelegram(t *testing.T) {
 	}
 }
 
-// rewriteScript changes a file of a workspace that no argument names.
+// rewriteScript changes a file of the workspace that no argument of the call names.
 func rewriteScript(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "sub", "run.sh"), []byte("exit 1"), 0o600)
 }
 
-// What has changed since it was asked about is not run, and people are told so.
+// A call does not run if something changed after people were asked about it, and the bot tells them so.
 func TestAnApprovalIsForWhatItWasAskedAbout(t *testing.T) {
 	t.Parallel()
 	const write, script = `{"path":"a.txt","content":"approved"}`, `{"command":"cd sub && cat run.sh"}`
@@ -240,8 +240,7 @@ func TestAnApprovalIsForWhatItWasAskedAbout(t *testing.T) {
 	}
 }
 
-// A request that nobody answers in time ends, aloud, and what is said to it then changes
-// nothing.
+// A request that nobody answers in time expires, and the bot says so. A later answer changes nothing.
 func TestARequestExpires(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, writer, asksAboutWriting+"[approvals]\nexpires = \"3s\"\n") // less up to a second, which is cut off
@@ -263,8 +262,8 @@ func TestARequestExpires(t *testing.T) {
 	}
 }
 
-// What the turn itself writes before people are asked is not a change, and neither is anything that a
-// plain line does not name.
+// An approval stays valid if the same turn writes a file before people are asked, or if a file changes that the command
+// line does not name.
 func TestAnApprovalOutlastsWhatItIsNotAbout(t *testing.T) {
 	t.Parallel()
 	write := agenttest.ToolCall{Name: "write_file", Args: `{"path":"beside.txt","content":"by the same step"}`}

@@ -12,8 +12,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// researcher is the model of the README's demonstration: it searches, reads two pages,
-// compares them by a script, and wants to tell another channel.
+// researcher is the model of the demonstration in the README: it searches, reads two pages, compares them with a
+// script, and then wants to send the result to another channel.
 func researcher(site string) agenttest.Script {
 	return func(r agenttest.Request) agenttest.Response {
 		results := r.Results()
@@ -39,8 +39,8 @@ func researcher(site string) agenttest.Script {
 	}
 }
 
-// The demonstration of the README: a search, two fetches, a script in the sandbox, and an
-// approval to send the result to another channel, as strangers' words were read.
+// The demonstration of the README works: a search, two fetches, a script in the sandbox, and an approval to send the
+// result to another channel, which is required because the agent has read strangers' words.
 func TestDemonstration(t *testing.T) {
 	t.Parallel()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -12,7 +12,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// asksFor is a model that makes the calls, and answers with what came of them.
+// asksFor returns a model that makes these calls and then answers with their results.
 func asksFor(uses ...agenttest.ToolCall) agenttest.Script {
 	return func(r agenttest.Request) agenttest.Response {
 		if r.Rounds() == 0 {
@@ -35,7 +35,7 @@ func TestRulesInAServer(t *testing.T) {
 	p.Stop()
 }
 
-// After a forward nothing goes to another chat unless somebody approves it.
+// After somebody forwards a message, the agent sends nothing to another chat without an approval.
 func TestAfterAForwardNothingGoesElsewhere(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, asksFor(agenttest.Call("message", `{"channel":"telegram:3","content":"hi"}`)), "[agents.main]\nmay_message = [\"telegram:3\"]\n")
@@ -52,8 +52,8 @@ func TestAfterAForwardNothingGoesElsewhere(t *testing.T) {
 	p.Kill() // the time at which the question would expire still waits on the bus
 }
 
-// Programs of the operator's stand before and after each call. Where one fails, nothing
-// runs, and its owner is told.
+// The operator's hook programs run before and after each call. If a hook fails, the call does not run, and the bot
+// tells the owner.
 func TestHooksInAServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -82,8 +82,8 @@ func TestHooksInAServer(t *testing.T) {
 	}
 }
 
-// What the configuration holds as a secret leaves the bot on no way: not by a file that
-// has it, not in the model's words, not to another chat, not in the log.
+// A secret of the configuration never leaves the bot: not in a file that contains it, not in the model's words, not in
+// a message to another chat, and not in the log.
 func TestSecretsOfTheConfigurationStayInside(t *testing.T) {
 	t.Parallel()
 	const hook = "whsec-0123456789-of-the-webhook"
@@ -109,8 +109,8 @@ func TestSecretsOfTheConfigurationStayInside(t *testing.T) {
 	}
 }
 
-// Wherever the process dies around a call, its successor runs it with the arguments that
-// were written down, asks nobody to change them once more, and a patch is applied once.
+// If the process is killed around a call that a hook has changed, the next process runs the call with the recorded
+// arguments, does not ask the hook again, and applies a patch once.
 func TestKilledAroundAChangedCall(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"c4:before", "c4", "c4:held", "c5:before", "c5", "c4/2", "c4:held/2", "c5:before/2"} {

@@ -15,7 +15,8 @@ import (
 // isJudge reports whether a request is for the model that judges calls.
 func isJudge(r agenttest.Request) bool { return strings.Contains(string(r.Body), `"model":"judge"`) }
 
-// judgedFor returns a model that makes calls, and judges them by the words in them. asked counts how often it judges.
+// judgedFor returns a model that makes calls, and that judges each call by the name of its file. asked counts the
+// judgments.
 func judgedFor(asked *atomic.Int64, uses ...agenttest.ToolCall) agenttest.Script {
 	agent := asksFor(uses...)
 	return func(r agenttest.Request) agenttest.Response {
@@ -35,8 +36,8 @@ func judgedFor(asked *atomic.Int64, uses ...agenttest.ToolCall) agenttest.Script
 
 const guarded = "\n[guard]\nmodel = \"judge\"\njudge = [\"write_file(*)\", \"message\"]\ntimeout = \"60s\"\n"
 
-// A model judges the calls that the operator names. What it denies does not run, people decide about what it wants to be
-// asked about, and all of it is counted.
+// A model judges the calls that the operator names. A call that it denies does not run, people decide about a call if
+// it wants them to, and the metrics count each judgment.
 func TestAModelJudgesInAServer(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -74,7 +75,8 @@ func TestAModelJudgesInAServer(t *testing.T) {
 	parleytest.Wants(t, out, `"verdict":"deny","result":"permission_denied","elapsed_ms"`, `"detail":"judge"`, `"detail":"telegram:1"`)
 }
 
-// Wherever the process dies around a judgement, the call is made once: a model may judge it again, but not once it has begun.
+// A call runs once if the process is killed while the call is judged. The model may judge the call again, but not after
+// the call has begun.
 func TestKilledAroundAJudgement(t *testing.T) {
 	t.Parallel()
 	for at, want := range map[string]int64{"judge:ask": 1, "judged": 2, "c4:before": 2, "c4": 1, "c4:held": 1, "c5:before": 1, "c5": 1} {
@@ -99,7 +101,7 @@ func TestKilledAroundAJudgement(t *testing.T) {
 	}
 }
 
-// What a sub-agent does is judged, too, and the judge knows that no person wrote its task.
+// The judge also judges the calls of a sub-agent, and it knows that no person wrote the sub-agent's task.
 func TestACallOfASubAgentIsJudged(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -135,7 +137,7 @@ func TestACallOfASubAgentIsJudged(t *testing.T) {
 	}
 }
 
-// The server doesn't start with half of the settings, and the doctor tries the judge.
+// The server does not start with only half of the judge's settings, and doctor tries the judge.
 func TestTheSettingsOfTheJudge(t *testing.T) {
 	t.Parallel()
 	var answer atomic.Value
@@ -176,7 +178,8 @@ func TestTheSettingsOfTheJudge(t *testing.T) {
 	}
 }
 
-// Which calls are judged is read again on SIGHUP. Until the next start there is no model, so people are asked.
+// SIGHUP reloads the rules for which calls are judged. A judge that is added by a reload is not used until the next
+// start; until then, people are asked.
 func TestTheRulesOfTheJudgeAreReadAgain(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64

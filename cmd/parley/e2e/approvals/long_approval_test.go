@@ -13,8 +13,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// A shownCall is what a chat shows of a request about a long call: the file, the message with the
-// buttons, and which of the two was first.
+// A shownCall is what a chat shows of the request about a long call: the file, the message with the buttons, and which
+// of the two came first.
 type shownCall struct {
 	file, name string
 	text       string
@@ -22,7 +22,7 @@ type shownCall struct {
 	fileFirst  bool
 }
 
-// longWriter writes a long file once, whose beginning, middle and end can be told apart.
+// longWriter is a model that writes a long file once. The file's beginning, middle and end differ.
 func longWriter(r agenttest.Request) agenttest.Response {
 	if r.Rounds() == 0 {
 		content := "THE-HEAD " + strings.Repeat("harmless ", 400) + `THE-MIDDLE\u3164\n` + strings.Repeat("harmless ", 400) + "THE-TAIL"
@@ -36,7 +36,7 @@ type chatRig struct {
 	world *parleytest.World
 	env   []string
 	ask   func()
-	// refuseFiles has the platform refuse files.
+	// refuseFiles makes the platform refuse files.
 	refuseFiles func()
 	shown       func() shownCall
 	press       func(label string)
@@ -173,8 +173,8 @@ func onDiscord(t *testing.T) chatRig {
 	}
 }
 
-// wantWhole wants a chat to show the beginning and the end of the call, and all of it in a file that
-// was there first.
+// wantWhole checks that a chat shows the beginning and the end of the call, and that a file with the whole call came
+// first.
 func wantWhole(t *testing.T, s shownCall) {
 	t.Helper()
 	if !strings.Contains(s.text, "THE-HEAD") || !strings.Contains(s.text, "THE-TAIL") || strings.Contains(s.text, "THE-MIDDLE") || !strings.Contains(s.text, s.name) {
@@ -188,7 +188,7 @@ func wantWhole(t *testing.T, s shownCall) {
 	}
 }
 
-// Who approves a long call in a chat sees all of it before there is anything to press.
+// A chat shows the whole of a long call before it shows a button to approve it.
 func TestALongCallIsShownWholeWhereItIsApproved(t *testing.T) {
 	t.Parallel()
 	for name, platform := range map[string]func(*testing.T) chatRig{"telegram": onTelegram, "slack": onSlack, "discord": onDiscord} {
@@ -208,8 +208,8 @@ func TestALongCallIsShownWholeWhereItIsApproved(t *testing.T) {
 	}
 }
 
-// Where the file with the whole call does not arrive, nobody can approve the call: neither by a
-// button nor by words. It can be denied there, and approved where all of it is shown.
+// If the file with the whole call cannot be delivered, nobody can approve the call in that chat, neither with a button
+// nor with a command. People can deny it there, and can approve it where the whole call is shown.
 func TestWhatCannotBeShownWholeIsNotApproved(t *testing.T) {
 	t.Parallel()
 	for name, platform := range map[string]func(*testing.T) chatRig{"telegram": onTelegram, "slack": onSlack, "discord": onDiscord} {
@@ -254,7 +254,7 @@ func TestWhatCannotBeShownWholeIsNotApproved(t *testing.T) {
 	}
 }
 
-// Whatever is cut off between the file and the request, both arrive, in this order.
+// If the process is killed between the file and the request, both still arrive, in this order.
 func TestKilledBetweenTheFileAndTheRequest(t *testing.T) {
 	t.Parallel()
 	for name, platform := range map[string]func(*testing.T) chatRig{"telegram": onTelegram, "slack": onSlack, "discord": onDiscord} {
@@ -281,8 +281,8 @@ func TestKilledBetweenTheFileAndTheRequest(t *testing.T) {
 	}
 }
 
-// A request that a repeated send has shown twice has buttons twice. Whoever presses one of them ends
-// them where they have pressed.
+// If a repeated send shows a request twice, both messages have buttons. A press removes the buttons of the message that
+// was pressed.
 func TestADoubledRequestLosesItsButtonsOnceTheyArePressed(t *testing.T) {
 	t.Parallel()
 	for _, first := range []string{"the stray", "the other"} {

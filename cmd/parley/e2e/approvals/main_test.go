@@ -1,5 +1,5 @@
-// Package approvals tries what people are asked before a tool runs, and what rules and marks of
-// untrusted text hold back.
+// Package approvals tests the approvals that people give before a tool runs, and how rules and marks of untrusted text
+// restrict calls.
 package approvals
 
 import (

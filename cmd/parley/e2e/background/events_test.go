@@ -28,14 +28,14 @@ agent = "main"
 // An eventWorld is a world in which alerts start turns.
 type eventWorld struct{ *parleytest.HTTPWorld }
 
-// newEventWorld makes one, with more settings.
+// newEventWorld returns an event world; more is appended to its configuration.
 func newEventWorld(t *testing.T, script agenttest.Script, more string) eventWorld {
 	t.Helper()
 	return eventWorld{parleytest.ListenHTTP(parleytest.New(t, script, hookSettings+more))}
 }
 
-// event posts an alert of a group until it is accepted: who is not answered posts again.
-// down is called while the server does not answer.
+// event posts an alert of a group until the server accepts it, because programs post again if they get no answer. It
+// calls down whenever the server does not answer.
 func (o eventWorld) event(group, name string, began time.Time, down func()) {
 	o.T.Helper()
 	body := fmt.Sprintf(`{"receiver":"r","groupKey":%q,"status":"firing","alerts":[{"status":"firing","labels":{"alertname":%q},"startsAt":%q,"fingerprint":%q}]}`,
@@ -49,7 +49,7 @@ func (o eventWorld) event(group, name string, began time.Time, down func()) {
 	})
 }
 
-// looksInto is a model that looks into an event with a tool and reports.
+// looksInto is a model that examines an event with a tool and then reports.
 func looksInto(r agenttest.Request) agenttest.Response {
 	if r.Rounds() == 0 {
 		return agenttest.Calls(agenttest.ToolCall{Name: "memory_write", Args: `{"content":"looked into it"}`})
@@ -57,8 +57,8 @@ func looksInto(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("the disk is full")
 }
 
-// Killed at each line of the way from the post to the report, the report arrives once, but
-// where Telegram cannot be asked whether a send that was cut off arrived.
+// If the process is killed at any step between the post and the report, the report arrives once. Only on Telegram may
+// it arrive twice, because Telegram cannot tell whether an interrupted send arrived.
 func TestAnEventKilledAtEachPoint(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{
@@ -95,7 +95,7 @@ func TestAnEventKilledAtEachPoint(t *testing.T) {
 	}
 }
 
-// A hundred alerts of one group are one turn: what comes while it runs is news for it.
+// A hundred alerts of one group start one turn. Alerts that arrive while the turn runs are added to it.
 func TestAStormOfAlertsIsOneTurn(t *testing.T) {
 	t.Parallel()
 	all := make(chan struct{})
@@ -141,8 +141,8 @@ func TestAStormOfAlertsIsOneTurn(t *testing.T) {
 	}
 }
 
-// What a webhook's turn wants to do outward is asked about where approvals are asked for,
-// and denied where nobody is named; no question is put to nobody.
+// If a turn of a webhook wants to act on the outside, the bot asks for approval in the configured chat. If no chat is
+// configured, the call is denied and nobody is asked.
 func TestAnEventsAsks(t *testing.T) {
 	t.Parallel()
 	script := func(r agenttest.Request) agenttest.Response {
@@ -191,7 +191,7 @@ func TestAnEventsAsks(t *testing.T) {
 	})
 }
 
-// Who replies to a report is understood: the chat's own session has been told of it.
+// The agent understands a reply to a report, because the chat's own session contains the report.
 func TestAReportIsKnownWhereItWasSent(t *testing.T) {
 	t.Parallel()
 	o := newEventWorld(t, func(r agenttest.Request) agenttest.Response {

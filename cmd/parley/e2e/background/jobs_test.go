@@ -27,9 +27,9 @@ var (
 	jobID    = regexp.MustCompile(`"job_id":"([a-z2-7]{10})"`)
 )
 
-// jobModel starts what it is told to run in the background ("run LINE"), makes a file
-// ("make PATH"), and looks after its last job ("status", "output", "end"). It answers with
-// what came of that, and tells of each job that has ended since it last answered.
+// jobModel is a model that starts a command in the background ("run LINE"), makes a file ("make PATH"), or checks on
+// its last job ("status", "output", "end"). It answers with the result, and names each job that has ended since its
+// last answer.
 func jobModel(r agenttest.Request) agenttest.Response {
 	var said, heard, results []string
 	last := ""
@@ -69,10 +69,10 @@ func jobModel(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply(cmp.Or(strings.Join(append(results, heard...), "\n"), "nothing to do"))
 }
 
-// saidBy is what a person says, in its frame.
+// saidBy matches the words of a person within the frame that the model is shown.
 var saidBy = regexp.MustCompile(`(?s)<message [^>]*>\n(.*?)\n</message>`)
 
-// heardOf counts the answers of chat 2 that tell how a job ended.
+// heardOf counts the answers in chat 2 that tell how a job ended, and returns all answers there.
 func heardOf(w *parleytest.World) (n int, all string) { return heardIn(w, 2) }
 
 func heardIn(w *parleytest.World, chat int64) (n int, all string) {
@@ -80,8 +80,7 @@ func heardIn(w *parleytest.World, chat int64) (n int, all string) {
 	return strings.Count(all, "heard: "), all
 }
 
-// wantHeard waits until chat 2 was told how a job ended, and fails the test unless that was
-// so, and told once.
+// wantHeard waits until chat 2 is told how a job ended, and checks the words and that they come once.
 func wantHeard(t *testing.T, w *parleytest.World, how string) {
 	t.Helper()
 	parleytest.WaitFor(t, "the end of the job to be told", func() bool { n, _ := heardOf(w); return n > 0 })
@@ -94,7 +93,7 @@ func wantHeard(t *testing.T, w *parleytest.World, how string) {
 	}
 }
 
-// mark is a number by which the processes of a job are found.
+// mark returns a number that identifies the processes of a job.
 func mark(t *testing.T) string {
 	t.Helper()
 	n, err := rand.Int(rand.Reader, big.NewInt(1e9))
@@ -102,7 +101,7 @@ func mark(t *testing.T) string {
 	return fmt.Sprintf("300%09d", n)
 }
 
-// processes are those whose arguments hold a text, but for the program's and the test's own.
+// processes returns the processes whose arguments contain a text, without those of the program and of the test.
 func processes(text string) (found []string) {
 	names, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, name := range names {
@@ -167,7 +166,7 @@ func TestAJobIsStopped(t *testing.T) {
 	}
 }
 
-// The process dies at each line of a job's protocol, and the next one tells its end, once.
+// If the process is killed at any step of a job's protocol, the next process reports the end of the job once.
 func TestKilledAtEachPointOfAJob(t *testing.T) {
 	t.Parallel()
 	for at, want := range map[string]string{
@@ -244,7 +243,7 @@ func TestAKilledWorkersJobIsToldAsLost(t *testing.T) {
 	})
 }
 
-// What is stopped in good order ends its jobs, and tells them as lost.
+// A process that stops in good order ends its jobs and reports them as lost.
 func TestADrainTellsJobsAsLost(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, jobModel, parleytest.WithShell)
@@ -263,7 +262,7 @@ func TestADrainTellsJobsAsLost(t *testing.T) {
 	p.Stop()
 }
 
-// Forgetting a person ends their jobs, and leaves nothing of these.
+// Forgetting a person ends their jobs and erases everything about the jobs.
 func TestForgettingEndsJobs(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, jobModel, parleytest.WithShell)
@@ -287,8 +286,8 @@ func TestForgettingEndsJobs(t *testing.T) {
 	}
 }
 
-// A job that reaches the network, and was started before anything untrusted was read, takes
-// nothing outward that is written later: that is asked about, until the job has ended.
+// A job with network access that started before anything untrusted was read could send out what the agent writes later.
+// Until the job ends, such a write therefore needs an approval.
 func TestAJobTakesNothingOutwardThatIsWrittenLater(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, jobModel, "\n[agents.defaults]\ncapabilities = [\"file_read\", \"file_write\", \"shell\", \"network\"]\n[sandbox]\nnetwork = \"full\"\n")
@@ -321,8 +320,8 @@ func TestAJobTakesNothingOutwardThatIsWrittenLater(t *testing.T) {
 	}
 }
 
-// What a job writes that was started after something untrusted was read counts as written by strangers, also
-// once the marks of the conversation were dropped while it ran.
+// If a job starts after the agent has read untrusted text, the job's output counts as written by strangers, even if the
+// conversation's marks are removed while the job runs.
 func TestWhatAJobWritesMayBeStrangers(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, jobModel, parleytest.WithShell)
@@ -348,8 +347,7 @@ func TestWhatAJobWritesMayBeStrangers(t *testing.T) {
 	p.Stop()
 }
 
-// Where people talk with several agents, /stop also stops the jobs of one that has nothing else
-// to do.
+// In a chat with several agents, /stop also stops the jobs of an agent that has nothing else to do.
 func TestStopReachesAnAgentThatOnlyHasJobs(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, jobModel, parleytest.WithShell+"[agents.ops]\nmodel = \"large\"\n")

@@ -1,5 +1,5 @@
-// Package background tries turns that nobody waits for: of schedules, heartbeats and events, of
-// jobs and of sub-agents.
+// Package background tests turns that no person waits for: the turns of schedules, heartbeats, events, jobs and
+// sub-agents.
 package background
 
 import (

@@ -13,8 +13,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// scheduling is a model that schedules what it is asked to, and does it when it is said:
-// then it tries to make another schedule, and says what came of that.
+// scheduling is a model that makes the schedules that people ask for. When a schedule is due, the model tries to make
+// another one and answers with the result.
 func scheduling(r agenttest.Request) agenttest.Response {
 	said, all := r.Said(), r.Messages()
 	switch {
@@ -30,8 +30,8 @@ func scheduling(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("hm")
 }
 
-// What somebody has scheduled is said to the agent at its time, once, also where the
-// process was killed in between, and makes no further schedules.
+// A schedule begins its turn once at its time, even if the process is killed meanwhile. A turn that a schedule begins
+// cannot make another schedule.
 func TestSchedules(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, scheduling, "")
@@ -100,12 +100,12 @@ func TestSchedules(t *testing.T) {
 	})
 }
 
-// turnsBegun counts the turns that schedules have begun.
+// turnsBegun returns the number of turns that schedules have begun.
 func turnsBegun(w *parleytest.World) int {
 	return w.Count("sessions.db", "SELECT count(*) FROM entries WHERE kind = 'turn_started' AND turn LIKE 'schedule:%'")
 }
 
-// Killed at each line of the way from a schedule to what it says, it is said once.
+// If the process is killed at any step between a due schedule and its answer, the answer arrives once.
 func TestAScheduleKilledAtEachPoint(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"schedule:added", "schedule:begin", "schedule:begun", "schedule:said", "schedule:ended", "c1/2", "c6/2", "settled/2"} {
@@ -131,7 +131,7 @@ func TestAScheduleKilledAtEachPoint(t *testing.T) {
 	}
 }
 
-// Who may not talk to the bot anymore is not spoken for; once they may again, they are.
+// A schedule does not run while its person may not talk to the bot. It runs again once the person may.
 func TestAScheduleOfSomebodyWhoMayNotTalk(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
@@ -169,8 +169,8 @@ func TestAScheduleOfSomebodyWhoMayNotTalk(t *testing.T) {
 	parleytest.WaitFor(t, "the schedule to speak again", func() bool { return turnsBegun(w) > begun })
 }
 
-// An agent that goes through a checklist tells people what it finds, and disturbs nobody
-// if it finds nothing.
+// A heartbeat makes an agent go through a checklist. The agent tells people what it finds, and sends nothing if it
+// finds nothing.
 func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	list := filepath.Join(t.TempDir(), "list.md")
@@ -197,8 +197,8 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
-// Whatever the model would cost, a heartbeat uses no more tokens than it may; that it has
-// none left is told once.
+// A heartbeat uses no more tokens than its limit allows, even if the model is free. The bot reports once that none are
+// left.
 func TestAHeartbeatKeepsToItsTokens(t *testing.T) {
 	t.Parallel()
 	list := filepath.Join(t.TempDir(), "list.md")

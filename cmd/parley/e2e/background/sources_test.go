@@ -16,15 +16,15 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// A prying model tries, in each turn for which nobody has spoken, to read what is remembered
-// of its person, and notes by the source of the turn all that it is shown. To people it
-// does what they say, which is one call of a tool.
+// A prying is a model that tries, in each turn that no person began, to read the memory of the turn's person. It
+// records what it is shown, by the source of the turn. In a turn that a person began, it makes the one call that the
+// person names.
 type prying struct {
 	mu    sync.Mutex
 	shown map[string][]string
 }
 
-// sourceOf returns what began a turn: beat, schedule, job or event; "" if somebody spoke.
+// sourceOf returns what began a turn: beat, schedule, job or event. It returns "" if a person did.
 func sourceOf(r agenttest.Request) string {
 	all := r.Messages()
 	for i := len(all) - 1; i >= 0; i-- {
@@ -64,8 +64,8 @@ func (p *prying) model(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("done by " + source)
 }
 
-// took waits until a source's turn was shown the results of its calls, and tells whether
-// it was ever shown a text. What it was shown is forgotten.
+// took waits until a turn of this source has the results of its calls, and reports whether the model was ever shown a
+// text. It then clears what the model was shown.
 func (p *prying) took(t *testing.T, source, text string) bool {
 	t.Helper()
 	var all string
@@ -81,8 +81,8 @@ func (p *prying) took(t *testing.T, source, text string) bool {
 	return strings.Contains(all, text)
 }
 
-// No source of turns sees what it must not: what is remembered of a person is there for
-// what begins a turn in their private chat, and nowhere else.
+// A turn sees the memory of a person only if it was begun in that person's private chat. Turns of all other chats,
+// events and heartbeats see none of it.
 func TestNoSourceOfTurnsSeesWhatItMustNot(t *testing.T) {
 	t.Parallel()
 	const secret, group = "xyzzy-plugh", -10099

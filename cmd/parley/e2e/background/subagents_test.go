@@ -25,12 +25,12 @@ var (
 	toldOf    = regexp.MustCompile(`(?s)<notice>The sub-agent (\S+) \(session \S+\) has ended: (\w+)\.(.*?)</notice>`)
 )
 
-// A talk is what a model is shown since its last answer.
+// A talk contains what a model was shown since its last answer.
 type talk struct {
-	child   bool // it is a sub-agent
+	child   bool // whether the model is asked as a sub-agent
 	words   []string
 	results []string
-	told    []string // ends of tasks for which no turn waited
+	told    []string // reports of tasks for which no turn waited
 }
 
 func read(r agenttest.Request) (t talk) {
@@ -53,9 +53,8 @@ func read(r agenttest.Request) (t talk) {
 	return t
 }
 
-// delegating is a model that hands out what it is told: "task A, B" by one call of task
-// for each, and "spawn A" by sessions_spawn. As a sub-agent it writes a file and reports
-// what it was told.
+// delegating is a model that gives tasks to sub-agents: "task A, B" makes one call of task for each, and "spawn A"
+// calls sessions_spawn. As a sub-agent, it writes a file and reports its task.
 func delegating(r agenttest.Request) agenttest.Response {
 	t := read(r)
 	if t.child {
@@ -88,8 +87,8 @@ func workspacesOf(t *testing.T, w *parleytest.World) []string {
 	return found
 }
 
-// The parent gets the report of each sub-agent as the result of its call, and each works in
-// a session and a workspace of its own.
+// The parent gets each sub-agent's report as the result of its call, and each sub-agent works in its own session and
+// workspace.
 func TestTasksAreReported(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, delegating, withSession)
@@ -110,7 +109,8 @@ func TestTasksAreReported(t *testing.T) {
 	}
 }
 
-// A task goes to the agent that can do what it needs, and the model is told what agents can do.
+// A task goes to an agent with the capabilities that the task needs, and the model is told the capabilities of each
+// agent.
 func TestATaskGoesToTheAgentThatItNeeds(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
@@ -139,7 +139,7 @@ func TestATaskGoesToTheAgentThatItNeeds(t *testing.T) {
 	parleytest.Wants(t, w.WaitSaid(2, 3)[2], "not_found", "They can do: file_read, file_write, ocr, session.")
 }
 
-// The report of what was spawned is told by itself, once.
+// The report of a spawned task comes to the parent by itself, once.
 func TestASpawnedTaskIsTold(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, delegating, withSession)
@@ -153,8 +153,8 @@ func TestASpawnedTaskIsTold(t *testing.T) {
 	}
 }
 
-// The process dies at each line between the handing out and the report. The sub-agent runs
-// once, and the parent is told once.
+// If the process is killed at any step between the task and its report, the sub-agent runs once and the parent gets one
+// report.
 func TestKilledAtEachPointOfATask(t *testing.T) {
 	t.Parallel()
 	points := map[string][]string{
@@ -189,8 +189,7 @@ func TestKilledAtEachPointOfATask(t *testing.T) {
 	}
 }
 
-// wantOneTurnOfEach checks that there are n sub-agents, each with one turn that has called
-// its tool once.
+// wantOneTurnOfEach checks that there are n sub-agents, and that each has one turn with one call of its tool.
 func wantOneTurnOfEach(t *testing.T, w *parleytest.World, n int) {
 	t.Helper()
 	const children = "FROM entries e JOIN sessions s ON s.id = e.session WHERE s.key LIKE 'main:agent:%' AND e.kind = "
@@ -204,7 +203,7 @@ func wantOneTurnOfEach(t *testing.T, w *parleytest.World, n int) {
 	}
 }
 
-// Files of the parent's workspace are copied by name, and nothing else is.
+// A task copies the files that it names from the parent's workspace, and no other files.
 func TestFilesAreHandedOver(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
@@ -238,8 +237,8 @@ func TestFilesAreHandedOver(t *testing.T) {
 	}
 }
 
-// A sub-agent has no rights that its parent lacks, and no sub-agents of its own. People are asked about its calls in its
-// parent's chat.
+// A sub-agent has no rights that its parent lacks, and cannot have sub-agents of its own. Requests about its calls
+// appear in its parent's chat.
 func TestASubAgentHasTheRightsOfItsParent(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
@@ -275,7 +274,7 @@ func TestASubAgentHasTheRightsOfItsParent(t *testing.T) {
 	}
 }
 
-// held is a model whose sub-agents wait until they are released.
+// held returns a model whose sub-agents wait until release is closed.
 func held(release <-chan struct{}) agenttest.Script {
 	return func(r agenttest.Request) agenttest.Response {
 		answer := delegating(r)
@@ -286,7 +285,7 @@ func held(release <-chan struct{}) agenttest.Script {
 	}
 }
 
-// /stop ends the sub-agents with the turn, and none of them is heard of again.
+// /stop ends the sub-agents together with the turn, and no sub-agent reports afterwards.
 func TestStopEndsSubAgents(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -316,8 +315,8 @@ func TestStopEndsSubAgents(t *testing.T) {
 	}
 }
 
-// /stop reaches the agent that waits for a sub-agent, though it has no mail and another agent
-// answers there otherwise.
+// /stop stops the agent that waits for a sub-agent, even if that agent has no mail and another agent answers in the
+// chat by default.
 func TestStopReachesAnAgentThatWaitsForASubAgent(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -339,7 +338,7 @@ func TestStopReachesAnAgentThatWaitsForASubAgent(t *testing.T) {
 	p.Kill()
 }
 
-// /new and forgetting a session erase its sub-agents' sessions.
+// /new and forgetting a session also erase the sessions of its sub-agents.
 func TestSubAgentsAreForgottenWithTheirParent(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, delegating, withSession)
@@ -368,8 +367,8 @@ func TestSubAgentsAreForgottenWithTheirParent(t *testing.T) {
 	parleytest.WaitFor(t, "nothing to be left of what was said", func() bool { return len(parleytest.FilesWith(t, w.Home, "xyzzy")) == 0 })
 }
 
-// calling is a model that makes the calls that it is told to, "NAME ARGUMENTS" on a line
-// each, and answers with their results. As a sub-agent it reports what it was told.
+// calling is a model that makes the calls it is told to make, one "NAME ARGUMENTS" on each line, and answers with their
+// results. As a sub-agent, it reports its task.
 func calling(r agenttest.Request) agenttest.Response {
 	t := read(r)
 	if t.child {
@@ -388,8 +387,8 @@ func calling(r agenttest.Request) agenttest.Response {
 
 var namesChild = regexp.MustCompile(`main:agent:[a-z2-7]{16}:[a-z2-7]{16}`)
 
-// A conversation sees its sub-agents' sessions, may give them more to do, and sees nothing
-// of others'.
+// A conversation can list and read its sub-agents' sessions and give them more work, and sees nothing of the sessions
+// of other conversations.
 func TestSessionsOfSubAgentsAreSeen(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, calling, withSession)
@@ -419,7 +418,7 @@ func TestSessionsOfSubAgentsAreSeen(t *testing.T) {
 	}
 }
 
-// An owner has something said in another conversation, once, and it is answered there.
+// An owner can have the agent send a message to another conversation. It arrives once, and is answered there.
 func TestAnOwnerHasSomethingSaidElsewhere(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
@@ -439,8 +438,8 @@ func TestAnOwnerHasSomethingSaidElsewhere(t *testing.T) {
 	p.Stop()
 }
 
-// Three sub-agents work side by side when the process is killed. The next one brings each
-// to its end once, and the parent gets each report once.
+// Three sub-agents work at the same time when the process is killed. The next process finishes each once, and the
+// parent gets each report once.
 func TestThreeSubAgentsOfAKilledProcessReportOnceEach(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"task one, two, three", "spawn one, two, three"} {
@@ -476,7 +475,7 @@ func TestThreeSubAgentsOfAKilledProcessReportOnceEach(t *testing.T) {
 	}
 }
 
-// withSearch lets the agent search a web in which strangers write.
+// withSearch returns the settings that let the agent search a web in which strangers write.
 func withSearch(t *testing.T) string {
 	t.Helper()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -486,8 +485,8 @@ func withSearch(t *testing.T) string {
 	return "\n[agents.defaults]\ncapabilities = [\"file_read\", \"file_write\", \"session\", \"network\"]\n[web]\nsearch = \"searxng\"\nbase_url = \"" + web.URL + "\"\n"
 }
 
-// What a sub-agent has read of strangers makes its report untrusted: the parent is asked
-// about before it acts on the outside.
+// If a sub-agent has read strangers' words, its report is untrusted: the parent needs an approval before it acts on the
+// outside.
 func TestAReportIsAsTrustedAsWhatWasRead(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
@@ -507,8 +506,8 @@ func TestAReportIsAsTrustedAsWhatWasRead(t *testing.T) {
 	p.Kill() // the timer of what was asked still waits
 }
 
-// A task that was written after something of strangers was read is no more to be trusted
-// than that: an address in it counts as the model's own.
+// A task is untrusted if its parent had read strangers' words before it wrote the task. An address in such a task
+// counts as invented by the model.
 func TestATaskIsAsTrustedAsItsParent(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
@@ -528,7 +527,7 @@ func TestATaskIsAsTrustedAsItsParent(t *testing.T) {
 	p.Kill()
 }
 
-// A sub-agent's question comes to its parent's conversation, and the answer goes back.
+// A sub-agent's question appears in its parent's conversation, and the sub-agent gets the answer.
 func TestASubAgentAsks(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
@@ -559,7 +558,7 @@ func TestASubAgentAsks(t *testing.T) {
 	p.Kill()
 }
 
-// What sub-agents cost is counted for their parent's conversation.
+// The cost of a sub-agent is counted for its parent's conversation.
 func TestSubAgentsCostTheirParent(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, delegating, withSession+"[budget]\nsession_day = 100\n")
@@ -580,7 +579,7 @@ func TestSubAgentsCostTheirParent(t *testing.T) {
 	}
 }
 
-// Whoever waits for a sub-agent whose session is erased is told that it is lost.
+// If a sub-agent's session is erased while its parent waits, the parent is told that the task is lost.
 func TestAnErasedSubAgentIsLostAloud(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -604,8 +603,8 @@ func TestAnErasedSubAgentIsLostAloud(t *testing.T) {
 	p.Stop()
 }
 
-// Who asks once from a terminal gets the answer that has waited for sub-agents, whether
-// this process has the home or another one serves.
+// A single question from a terminal gets the answer of a turn that waited for sub-agents, whether the terminal's own
+// process or another one serves the home.
 func TestATerminalWaitsForSubAgents(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, delegating, "")

@@ -14,12 +14,12 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// A workshop is a fleet of a gateway and two workers, each of which runs one turn at a
-// time: so two turns that run are on two workers.
+// A workshop is a fleet of a gateway and two workers that run one turn each at a time. So two turns that run at once
+// are on two workers.
 type workshop struct {
 	*parleytest.World
 	workers []*parleytest.Process
-	release chan struct{} // closed to let the turns end whose message says "slowly"
+	release chan struct{} // closed to end the turns whose message says "slowly"
 
 	mu    sync.Mutex
 	asked []string // what the model was asked, in order
@@ -55,7 +55,7 @@ func (s *workshop) model(r agenttest.Request) agenttest.Response {
 	return answer
 }
 
-// waitAsked waits until the model was asked that many times, and returns what.
+// waitAsked waits until the model was asked n times, and returns all that it was asked.
 func (s *workshop) waitAsked(n int) string {
 	s.T.Helper()
 	var all string
@@ -68,8 +68,8 @@ func (s *workshop) waitAsked(n int) string {
 	return all
 }
 
-// Two accounts that are linked have so many turns at once in all workers together, and the
-// next begins once one has ended. Turns of a worker that was killed count no more.
+// The limit of turns at once holds for a person with two linked accounts, over all workers together. The next turn
+// begins when one ends, and turns of a killed worker no longer count.
 func TestTurnsAtOnceOfAPersonHoldOverWorkers(t *testing.T) {
 	t.Parallel()
 	s := newWorkshop(t, "user_turns = 1\n")
@@ -95,8 +95,8 @@ func TestTurnsAtOnceOfAPersonHoldOverWorkers(t *testing.T) {
 	}
 }
 
-// A person who has begun so many turns in an hour, in all workers and with all linked
-// accounts together, is told once when the next may begin.
+// The limit of turns in an hour holds for a person over all workers and linked accounts. The bot tells the person once
+// when the next turn may begin.
 func TestTurnsInAnHourOfAPersonHoldOverWorkers(t *testing.T) {
 	t.Parallel()
 	s := newWorkshop(t, "user_turns_hour = 2\n")
@@ -125,8 +125,8 @@ func TestTurnsInAnHourOfAPersonHoldOverWorkers(t *testing.T) {
 	}
 }
 
-// link links the accounts of two people, each in their chat with the bot. After that the
-// bot has said two things to the first and one to the second.
+// link links the accounts of two people, each in their chat with the bot. Afterwards the bot has sent two messages to
+// the first person and one to the second.
 func (s *workshop) link(first, second int64) {
 	s.T.Helper()
 	s.Telegram.Say(first, first, "/link")
@@ -139,8 +139,8 @@ func (s *workshop) link(first, second int64) {
 	s.WaitSaid(first, 2)
 }
 
-// What a sub-agent does is not a turn of the person for whom it works: the person is answered
-// meanwhile, also after the sub-agent's turn was cut off and resumed.
+// A sub-agent's turn does not count as a turn of its person. The person gets answers while the sub-agent works, even
+// after the sub-agent's turn was interrupted and resumed.
 func TestSubAgentsDoNotHoldBackTheirPerson(t *testing.T) {
 	t.Parallel()
 	const limits = "user_turns = 1\n" + withSession
@@ -166,8 +166,8 @@ func TestSubAgentsDoNotHoldBackTheirPerson(t *testing.T) {
 	})
 }
 
-// talkBesideSubAgent talks to the bot while a sub-agent works. restart replaces the processes
-// that run turns.
+// talkBesideSubAgent checks that a person gets answers while a sub-agent works. restart replaces the processes that run
+// turns.
 func (s *workshop) talkBesideSubAgent(restart func()) {
 	s.T.Helper()
 	s.Telegram.Say(2, 2, "spawn something slowly")
@@ -180,14 +180,14 @@ func (s *workshop) talkBesideSubAgent(restart func()) {
 	s.waitTold("report:\n\ndone: something slowly")
 }
 
-// sayAndWait says something and waits for the answer.
+// sayAndWait says a text to the bot and waits for the answer.
 func (s *workshop) sayAndWait(text string) {
 	s.T.Helper()
 	s.Telegram.Say(2, 2, text)
 	s.waitTold("done: " + text)
 }
 
-// waitTold waits until the bot has said something.
+// waitTold waits until the bot has sent this text.
 func (s *workshop) waitTold(text string) {
 	s.T.Helper()
 	parleytest.WaitFor(s.T, text, func() bool {

@@ -9,10 +9,9 @@ import (
 	"time"
 )
 
-// bursts lets so many people speak at the same moment to a bot whose model takes its time,
-// so that all their turns are in flight at once, and again when all are answered. It
-// reports how much memory the bot has ever had, and how much it has after the bursts; mapped-MB of
-// it are the program's own pages.
+// bursts makes this many chats speak at the same moment to a bot with a slow model, so that all their turns run at
+// once, and again when all are answered. It reports the most memory that the bot ever used, and the memory after the
+// bursts; mapped-MB is the part of it that holds the program's own pages.
 func bursts(b *testing.B, chats int64, times int) {
 	c := newOutside(b)
 	rest := memoryOf(b, c.pid, "VmRSS:")
@@ -45,8 +44,7 @@ func bursts(b *testing.B, chats int64, times int) {
 	b.ReportMetric(memoryOf(b, c.pid, "RssFile:"), "mapped-MB")
 }
 
-// waited returns how many requests have waited for the model at once since it was last
-// called.
+// waited returns the largest number of requests that waited for the model at once since its last call.
 func (c *contender) waited(b *testing.B) float64 {
 	b.Helper()
 	response, err := http.Get(strings.TrimSuffix(c.model, "/v1") + waitingPath)

@@ -16,15 +16,15 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// A connectedBot is a bot of a few processes, whose connections to PostgreSQL are counted.
+// A connectedBot is a bot of a few processes. The benchmark counts their connections to PostgreSQL.
 type connectedBot struct {
 	*shape
 	database *sql.DB
 	roles    []string
 }
 
-// newConnectedBot starts a process for each role, which has so many connections for each of the store and the book; 0 means
-// as many as usual.
+// newConnectedBot starts a process for each role, with at most conns connections each for the store and the book; 0
+// means the default.
 func newConnectedBot(b *testing.B, conns int, roles ...string) *connectedBot {
 	b.Helper()
 	place, server := sqldbtest.New(b), parleytest.StartRedis(b)
@@ -53,7 +53,7 @@ func newConnectedBot(b *testing.B, conns int, roles ...string) *connectedBot {
 	return f
 }
 
-// count returns how many connections the process with a role has, in all and at work.
+// count returns the number of connections of the process with a role, in all and active.
 func (f *connectedBot) count(role string) (all, active int) {
 	f.b.Helper()
 	parleytest.Must(f.b, f.database.QueryRow("SELECT count(*), count(*) FILTER (WHERE state <> 'idle') FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1",
@@ -61,7 +61,8 @@ func (f *connectedBot) count(role string) (all, active int) {
 	return all, active
 }
 
-// under returns the most connections that the process with each role has while a load runs, and the most at work.
+// under returns, for each role, the most connections that its process has while a load runs, and the most that are
+// active.
 func (f *connectedBot) under(load func(*shape, int64)) (all, active map[string]int) {
 	f.b.Helper()
 	all, active = map[string]int{}, map[string]int{}
@@ -82,8 +83,8 @@ func (f *connectedBot) under(load func(*shape, int64)) (all, active map[string]i
 	return all, active
 }
 
-// BenchmarkConnections counts the connections that a process has to PostgreSQL, at rest and while 200 people talk to the bot,
-// and says what part of the usual answers a second four connections give.
+// BenchmarkConnections counts the connections of a process to PostgreSQL, at rest and while 200 people talk to the bot.
+// It also reports which part of the usual answers per second the bot reaches with four connections.
 func BenchmarkConnections(b *testing.B) {
 	const atRest = 75 * time.Second // connections that nobody needs are closed by then
 	b.Run("count", func(b *testing.B) {

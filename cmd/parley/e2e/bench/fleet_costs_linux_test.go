@@ -20,27 +20,27 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// A costlyFleet is a gateway with workers, and what it costs.
+// A costlyFleet is a gateway with workers whose costs are measured.
 type costlyFleet struct {
 	*shape
 	redis    *redis.Client
 	database *sql.DB
-	homes    []string // of the workers
-	pids     []int    // of all its processes, the gateway's first
+	homes    []string // the home directories of the workers
+	pids     []int    // the process ids, the gateway's first
 }
 
-// What a fleet has cost until now.
+// fleetCosts contains what a fleet has used so far.
 type fleetCosts struct {
-	gateway, workers, redis, postgres time.Duration // of the processor
+	gateway, workers, redis, postgres time.Duration // processor time
 	commands, transactions            float64
 	answers                           float64
-	read, opened                      float64 // how often a worker began with a session that it had to read, and at all
+	read, opened                      float64 // how often a worker had to read a session's log before it worked on it, and how often it worked on one in all
 }
 
-// total returns the processor time of all parts.
+// total returns the processor time of all parts together.
 func (c fleetCosts) total() time.Duration { return c.gateway + c.workers + c.redis + c.postgres }
 
-// plus returns the costs with those between two moments added.
+// plus returns the costs c plus the difference between before and after.
 func (c fleetCosts) plus(after, before fleetCosts) fleetCosts {
 	c.gateway += after.gateway - before.gateway
 	c.workers += after.workers - before.workers
@@ -79,7 +79,7 @@ func newCostlyFleet(b *testing.B, workers int, people int64) *costlyFleet {
 	return f
 }
 
-// processorOf returns how much processor time a process has used.
+// processorOf returns the processor time that a process has used.
 func processorOf(b *testing.B, pid int) time.Duration {
 	b.Helper()
 	const cpuOf = 2 // all that a process has used, as clock_getcpuclockid(3) names it
@@ -92,7 +92,7 @@ func processorOf(b *testing.B, pid int) time.Duration {
 
 var infoLine = regexp.MustCompile(`(?m)^(used_cpu_sys|used_cpu_user|total_commands_processed):(\S+?)\r?$`)
 
-// costs returns what the fleet has cost until now.
+// costs returns what the fleet has used so far.
 func (f *costlyFleet) costs() (c fleetCosts) {
 	f.b.Helper()
 	c.gateway = processorOf(f.b, f.pids[0])
@@ -130,7 +130,7 @@ func (f *costlyFleet) costs() (c fleetCosts) {
 	return c
 }
 
-// openedFrom returns how often work on a session began with its log there.
+// openedFrom returns how often work on a session began with its log read from this place.
 func openedFrom(b *testing.B, page, from string) float64 {
 	b.Helper()
 	_, rest, found := strings.Cut(page, fmt.Sprintf("parley_sessions_opened_total{from=%q} ", from))
@@ -141,9 +141,9 @@ func openedFrom(b *testing.B, page, from string) float64 {
 	return value
 }
 
-// BenchmarkFleetCosts says what an answer costs a gateway with one, two and four workers, in all processes together and on
-// both servers, and how often a log is read again. In each round people have a conversation of ten messages, and each
-// waits for the answers: 50 people in all, or for each worker. The fleets take turns.
+// BenchmarkFleetCosts measures the processor time that an answer costs a gateway with one, two and four workers, in all
+// processes and in both servers, and how often a log is read again. In each round, people have conversations of ten
+// messages and wait for each answer: 50 people in all, or 50 for each worker. The fleets take turns.
 func BenchmarkFleetCosts(b *testing.B) {
 	b.Run("of-50-people", func(b *testing.B) { measureCosts(b, func(int) int64 { return 50 }) })
 	b.Run("of-50-each", func(b *testing.B) { measureCosts(b, func(workers int) int64 { return 50 * int64(workers) }) })

@@ -17,28 +17,27 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// These benchmarks let the same people talk to the bot in each of its shapes:
-// one process over SQLite, one over Redis and PostgreSQL, and a gateway with one
-// worker and with two. All shapes run all the time and take turns within a round,
-// so that what else the machine does meets them alike; a ratio is the median of
-// those of the rounds. Chats are new in each round, so that rounds are alike too.
+// In these benchmarks, the same people talk to the bot in each of its shapes: one process over SQLite, one process over
+// Redis and PostgreSQL, and a gateway with one worker and with two. All shapes run all the time and take turns within a
+// round, so that other load on the machine affects them alike. A ratio is the median of the rounds' ratios. Each round
+// uses new chats, so that the rounds are alike.
 
 const (
 	fleetChats  = 200
-	fleetEach   = 10 // messages of a chat
-	fleetRounds = 5  // after one that warms up
+	fleetEach   = 10 // messages in each chat
+	fleetRounds = 5  // the measured rounds, after one round that warms up
 )
 
-// A shape is one way to run the bot.
+// A shape is one way to run the bot: its processes and its databases.
 type shape struct {
 	*bench
 	name  string
-	chats int64     // that talk at once
+	chats int64     // the number of chats that talk at once
 	next  int64     // the first chat of the next round
-	took  []float64 // seconds, by round
+	took  []float64 // the seconds that each round took
 }
 
-// shapes starts the bot in each of its shapes.
+// shapes starts the bot in each shape.
 func shapes(b *testing.B) (all []*shape) {
 	for _, s := range []struct {
 		name  string
@@ -64,15 +63,15 @@ func shapes(b *testing.B) (all []*shape) {
 	return all
 }
 
-// fleetHome is the configuration of a bot in a Redis of its own and in the tests'
-// PostgreSQL, where nobody else is.
+// fleetHome returns the configuration of a bot with a Redis of its own and a separate database in the tests'
+// PostgreSQL.
 func fleetHome(b *testing.B) string {
 	b.Helper()
 	return fmt.Sprintf("[bus]\nurl = %q\n[store]\nurl = %q\n[workspace]\nroot = %q\n",
 		parleytest.StartRedis(b).URL(), sqldbtest.New(b), b.TempDir())
 }
 
-// measured runs one round of a load.
+// measured runs one round of a load and records how long it took.
 func (s *shape) measured(load func(s *shape, first int64)) {
 	s.b.Helper()
 	first := s.next
@@ -90,7 +89,7 @@ func (s *shape) measured(load func(s *shape, first int64)) {
 	}
 }
 
-// burst is everybody who says all that they have to say at once.
+// burst makes all people send all their messages at once, and waits for all answers.
 func burst(s *shape, first int64) {
 	for n := range fleetEach {
 		for c := first; c < first+s.chats; c++ {
@@ -102,7 +101,7 @@ func burst(s *shape, first int64) {
 	}
 }
 
-// dialogue is everybody who waits for each answer.
+// dialogue makes all people talk at once; each waits for an answer before the next message.
 func dialogue(s *shape, first int64) {
 	ctx, cancel := context.WithTimeout(s.b.Context(), time.Minute)
 	defer cancel()
@@ -121,8 +120,8 @@ func dialogue(s *shape, first int64) {
 	people.Wait()
 }
 
-// BenchmarkFleet says what part of SQLite's answers a second Redis and PostgreSQL
-// give, and what part of one worker's two give.
+// BenchmarkFleet compares the answers per second of the shapes: Redis and PostgreSQL with SQLite, and two workers with
+// one.
 func BenchmarkFleet(b *testing.B) {
 	for _, load := range []struct {
 		name string
@@ -148,8 +147,8 @@ func BenchmarkFleet(b *testing.B) {
 	}
 }
 
-// BenchmarkBudgets says what part of their answers two workers give whose models' costs are
-// bounded, for a person, a day and a month, with 50 turns at once.
+// BenchmarkBudgets measures how much caps slow down two workers: it compares the answers per second with and without
+// caps for a person, a day and a month, with 50 turns at once.
 func BenchmarkBudgets(b *testing.B) {
 	var all []*shape
 	for name, model := range map[string]string{
@@ -187,8 +186,7 @@ func BenchmarkBudgets(b *testing.B) {
 	compare(b, all)
 }
 
-// compare reports how many answers a second each shape has given, and what part
-// that is of another's.
+// compare reports the answers per second of each shape, and the ratios between shapes.
 func compare(b *testing.B, all []*shape) {
 	by := map[string][]float64{}
 	for _, s := range all {

@@ -1,4 +1,5 @@
-// Package bench measures the program from outside: how soon it answers, how much at once, and what it takes for that.
+// Package bench measures the program from outside: how soon it answers, how many answers it gives at once, and what
+// resources it uses.
 package bench
 
 import (

@@ -22,21 +22,21 @@ import (
 // server in this process, over loopback, with synchronous=FULL. The two servers
 // and the bot share the machine's cores.
 
-// A bench is a bot under measurement.
+// A bench is a bot that is measured.
 type bench struct {
 	b     *testing.B
 	tg    *telegramtest.Server
 	model *agenttest.Server
-	file  string // its configuration
+	file  string // the path of its configuration
 
-	// Of the process that was started last.
+	// These fields belong to the process that was started last.
 	cmd    *exec.Cmd
 	stderr *bytes.Buffer
 	began  time.Time
-	polls  int // how often the platform was polled before
+	polls  int // how often the bot had polled the platform before this process was started
 }
 
-// newBench is a bot of one process that polls.
+// newBench starts a bot of one process and waits until it polls.
 func newBench(b *testing.B, script agenttest.Script) *bench {
 	b.Helper()
 	x := newBotBench(b, script, "")
@@ -45,7 +45,7 @@ func newBench(b *testing.B, script agenttest.Script) *bench {
 	return x
 }
 
-// newBotBench is a bot with more in its configuration, of which nothing runs yet.
+// newBotBench returns a bot with more settings; none of its processes runs yet.
 func newBotBench(b *testing.B, script agenttest.Script, more string) *bench {
 	b.Helper()
 	x := &bench{b: b, tg: telegramtest.New(parleytest.Token, "parleybot"), model: agenttest.New(script)}
@@ -59,7 +59,7 @@ func newBotBench(b *testing.B, script agenttest.Script, more string) *bench {
 	return x
 }
 
-// benchFile writes the configuration of a bot between this model and this platform.
+// benchFile writes the configuration of a bot that uses this model and this platform, and returns its path.
 func benchFile(b *testing.B, model, api, more string) string {
 	b.Helper()
 	file := filepath.Join(b.TempDir(), "parley.toml")
@@ -71,13 +71,13 @@ func benchFile(b *testing.B, model, api, more string) string {
 	return file
 }
 
-// serve starts a process of the bot, with a home of its own.
+// serve starts a process of the bot in a home of its own.
 func (x *bench) serve(more ...string) {
 	x.b.Helper()
 	x.serveIn(x.b.TempDir(), more...)
 }
 
-// serveIn starts a process of the bot with that home.
+// serveIn starts a process of the bot in this home.
 func (x *bench) serveIn(home string, more ...string) {
 	x.b.Helper()
 	path, err := parleytest.Binary()
@@ -90,7 +90,7 @@ func (x *bench) serveIn(home string, more ...string) {
 	x.cmd, x.stderr = parleytest.Started(x.b, path, args...)
 }
 
-// polled waits until the bot asks its platform for messages.
+// polled waits until the bot polls its platform for messages.
 func (x *bench) polled() {
 	x.b.Helper()
 	for x.tg.Calls("getUpdates") == x.polls {
@@ -101,7 +101,7 @@ func (x *bench) polled() {
 	}
 }
 
-// wait waits until a chat has n messages.
+// wait waits until the bot has sent n messages to a chat.
 func (x *bench) wait(chat int64, n int) {
 	x.b.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -113,7 +113,7 @@ func (x *bench) wait(chat int64, n int) {
 
 func (x *bench) rss() float64 { return memoryOf(x.b, x.cmd.Process.Pid, "VmRSS:") }
 
-// memoryOf returns a figure of a process's memory in megabytes, by its name in proc(5).
+// memoryOf returns a figure of a process's memory in megabytes; name is its name in proc(5).
 func memoryOf(b *testing.B, pid int, name string) float64 {
 	b.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -133,7 +133,7 @@ func memoryOf(b *testing.B, pid int, name string) float64 {
 	return 0
 }
 
-// oneByOne measures from a message to its answer, one after another.
+// oneByOne measures the time from a message to its answer, one message after another.
 func oneByOne(b *testing.B, script agenttest.Script) {
 	x := newBench(b, script)
 	var took []time.Duration
@@ -169,11 +169,11 @@ func BenchmarkThreeToolRounds(b *testing.B) {
 	})
 }
 
-// inTurn is who says the nth thing in a chat, where several are said at once: two
-// people in turn, since what one says in a row is answered once.
+// inTurn returns who says the nth message in a chat when several are sent at once. Two people take turns, because
+// several messages of one person in a row get one answer.
 func inTurn(chat int64, n int) int64 { return chat + int64(n%2)*1_000_000 }
 
-// BenchmarkManyChats lets 200 chats speak at once, ten times each.
+// BenchmarkManyChats makes 200 chats send ten messages each at once.
 func BenchmarkManyChats(b *testing.B) {
 	const chats, each = 200, 10
 	x := newBench(b, func(r agenttest.Request) agenttest.Response { return agenttest.Reply("you said " + r.Said()) })
@@ -199,8 +199,8 @@ func BenchmarkManyChats(b *testing.B) {
 	b.ReportMetric(float64(chats*each*round)/b.Elapsed().Seconds(), "answers/s")
 }
 
-// slowModel measures until all of so many chats are answered by a model that
-// takes a second.
+// slowModel measures how long it takes until this many chats are answered by a model that needs a second for each
+// answer.
 func slowModel(b *testing.B, chats int64) {
 	x := newBench(b, agenttest.Always(agenttest.Reply("hello").After(time.Second)))
 	rest := x.rss()
@@ -235,8 +235,8 @@ func BenchmarkStart(b *testing.B) {
 	starts(b, func() string { return home })
 }
 
-// starts measures starts while a message waits for the bot: how long it takes until the bot asks
-// the platform for messages, and until this one is answered. The processes are killed.
+// starts measures starts of the bot while a message waits for it: how long the bot takes to poll the platform, and to
+// answer the message. It kills the process after each start.
 func starts(b *testing.B, home func() string) {
 	var polled, answered []time.Duration
 	x := newBotBench(b, agenttest.Always(agenttest.Reply("hello")), "")

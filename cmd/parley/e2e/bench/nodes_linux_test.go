@@ -32,10 +32,10 @@ import (
 	"parley/tools/nodes/wire"
 )
 
-// measuredSession is the session whose calls are measured.
+// measuredSession is the session that makes the measured calls.
 const measuredSession = "main:telegram:42"
 
-// noop is a tool that does nothing.
+// noop returns a tool that does nothing.
 func noop() tools.Tool {
 	return tools.New(tools.Spec{Name: "noop", Description: "Do nothing.", Effect: tools.Pure, Touches: tools.TouchesNothing()},
 		func(context.Context, tools.Call, struct{}) (any, error) { return "done", nil })
@@ -45,7 +45,7 @@ func noop() tools.Tool {
 type nodeEnd struct {
 	name string
 	key  ed25519.PrivateKey
-	of   ed25519.PublicKey // the server's
+	of   ed25519.PublicKey // the server's public key
 }
 
 func newNodeEnd(b *testing.B, name string) *nodeEnd {
@@ -57,12 +57,12 @@ func newNodeEnd(b *testing.B, name string) *nodeEnd {
 
 func (n *nodeEnd) public() ed25519.PublicKey { return n.key.Public().(ed25519.PublicKey) }
 
-// wire returns the node's end of a link to a server.
+// wire returns the node's end of a link to the server at url.
 func (n *nodeEnd) wire(url string, set *tools.Set) wire.Node {
 	return wire.Node{Server: url, ServerKey: n.of, Name: n.name, Key: n.key, Offer: device.OfferOf(set, nil, "1", runtime.GOOS+"/"+runtime.GOARCH)}
 }
 
-// run runs the node with its tools as long as the benchmark runs.
+// run runs the node with these tools until the benchmark ends.
 func (n *nodeEnd) run(b *testing.B, url string, set *tools.Set) {
 	b.Helper()
 	aside(b, func(ctx context.Context) error {
@@ -70,7 +70,7 @@ func (n *nodeEnd) run(b *testing.B, url string, set *tools.Set) {
 	})
 }
 
-// aside runs something until the end of the benchmark.
+// aside runs a function in the background until the benchmark ends.
 func aside(b *testing.B, run func(ctx context.Context) error) {
 	b.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -86,14 +86,14 @@ func aside(b *testing.B, run func(ctx context.Context) error) {
 	})
 }
 
-// A bareLink is a server that knows nothing of calls: it sends one over the link, and acknowledges its result.
+// A bareLink is a server without a record of calls: it sends one call over the link and acknowledges the result.
 type bareLink struct {
 	b    *testing.B
 	conn *wire.Conn
 	n    int
 }
 
-// newBareLink has a node with these tools linked to such a server.
+// newBareLink starts a bare server and links a node with these tools to it.
 func newBareLink(b *testing.B, set *tools.Set) *bareLink {
 	b.Helper()
 	server, n := newNodeEnd(b, "server"), newNodeEnd(b, "bare")
@@ -120,7 +120,7 @@ func newBareLink(b *testing.B, set *tools.Set) *bareLink {
 	return l
 }
 
-// call runs a call there.
+// call makes one call over the link and waits for its result.
 func (l *bareLink) call() {
 	l.n++
 	id := fmt.Sprint("call-", l.n)
@@ -135,7 +135,7 @@ func (l *bareLink) call() {
 	parleytest.Must(l.b, l.conn.Write(wire.Frame{Type: wire.Ack, ID: id}))
 }
 
-// newNodeService runs the part of a process that has to do with nodes.
+// newNodeService starts the part of a process that serves nodes.
 func newNodeService(b *testing.B, store *sqlstore.Store, events bus.Events, key func(context.Context) (ed25519.PrivateKey, error)) *nodes.Service {
 	b.Helper()
 	table := store.Nodes()
@@ -150,7 +150,8 @@ func newNodeService(b *testing.B, store *sqlstore.Store, events bus.Events, key 
 	return s
 }
 
-// A nodeBench is a node, what gives it calls, and what has its link: both are one process at home.
+// A nodeBench contains a node, the service that gives it calls, and the service that has its link. In a home, both
+// services are the same one.
 type nodeBench struct {
 	worker, gateway *nodes.Service
 }
@@ -164,7 +165,7 @@ func nodesAtHome(b *testing.B) nodeBench {
 	return nodeBench{s, s}
 }
 
-// private returns the key of a fleet.
+// private returns the private key of the fleet.
 func (n *nodeEnd) private(context.Context) (ed25519.PrivateKey, error) { return n.key, nil }
 
 func nodesInAFleet(b *testing.B) nodeBench {
@@ -187,9 +188,9 @@ func nodesInAFleet(b *testing.B) nodeBench {
 	return nodeBench{both[0], both[1]}
 }
 
-// BenchmarkNodeCall measures what a call of a node's tool costs beside its link and its process: a call of a tool that does
-// nothing, compared with the same call over a link of a server that records nothing, in turns. In a fleet, one process
-// makes the calls, and another one has the link.
+// BenchmarkNodeCall measures the cost of a call of a node's tool without its link and its process: it compares a call
+// of a tool that does nothing with the same call over the link of a server that records nothing, in turns. In a fleet,
+// one process makes the calls, and another one has the link.
 func BenchmarkNodeCall(b *testing.B) {
 	for name, open := range map[string]func(*testing.B) nodeBench{"home": nodesAtHome, "fleet": nodesInAFleet} {
 		b.Run(name, func(b *testing.B) {
@@ -246,7 +247,7 @@ func BenchmarkNodeCall(b *testing.B) {
 	}
 }
 
-// deviceTools is about what the node of a device offers.
+// deviceTools returns tools like those that a typical device offers.
 func deviceTools() *tools.Set {
 	var all []tools.Tool
 	for n := range 10 {
@@ -262,11 +263,11 @@ func deviceTools() *tools.Set {
 	return tools.NewSet(all...)
 }
 
-// idleNodes is how many nodes BenchmarkIdleNodes links.
+// idleNodes is the number of nodes that BenchmarkIdleNodes links.
 const idleNodes = 1000
 
-// BenchmarkIdleNodes measures how much memory a gateway needs for a thousand nodes that are linked and idle, each with ten
-// tools that an owner has accepted: before they come, and once they have been there for a while.
+// BenchmarkIdleNodes measures the memory that a gateway needs for a thousand idle nodes with ten accepted tools each:
+// before the nodes link, and after they were linked for a while.
 func BenchmarkIdleNodes(b *testing.B) {
 	b.Run("home", func(b *testing.B) {
 		dir := b.TempDir()
@@ -288,7 +289,7 @@ func BenchmarkIdleNodes(b *testing.B) {
 	})
 }
 
-// recordNodes records nodes that have joined and are accepted.
+// recordNodes records nodes that have joined and are accepted, and returns them.
 func recordNodes(b *testing.B, store *sqlstore.Store, book *sqlbook.Book) (all []*nodeEnd) {
 	b.Helper()
 	table := store.Nodes()
@@ -312,12 +313,12 @@ func recordNodes(b *testing.B, store *sqlstore.Store, book *sqlbook.Book) (all [
 	return all
 }
 
-// discard is a bus on which nobody hears anything.
+// discard is a bus that delivers no events.
 type discard struct{ bus.Events }
 
 func (discard) Emit(bus.Event) {}
 
-// measureIdle measures a gateway in a home without links, and with a link of each node.
+// measureIdle measures the memory of a gateway without links, and with a link of each node.
 func measureIdle(b *testing.B, home string, all []*nodeEnd, more string, args ...string) {
 	b.Helper()
 	x := newBotBench(b, func(agenttest.Request) agenttest.Response { return agenttest.Reply("fine") }, more)
@@ -364,10 +365,11 @@ func measureIdle(b *testing.B, home string, all []*nodeEnd, more string, args ..
 	b.ReportMetric(0, "ns/op")
 }
 
-// settles is how long a process is left alone before its memory is read: its collector runs every two minutes at least.
+// settles is how long a process is left alone before its memory is read. The garbage collector runs at least every two
+// minutes.
 const settles = 2*time.Minute + 15*time.Second
 
-// atRest returns figures of the process's memory once it was left alone for a while.
+// atRest waits until the process was left alone for a while, and returns figures of its memory.
 func (x *bench) atRest() map[string]float64 {
 	x.b.Helper()
 	time.Sleep(settles) // measuring, not testing

@@ -20,11 +20,10 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// BenchmarkOutside measures what a user sees. The platform, which is in this process, the
-// model and the bot are processes of their own; beside the bot others serve platforms of
-// their own: an echo that asks no model and stores nothing, and in dialogues a floor, which does
-// only what no durable bot can leave out. They take turns, so that what else the machine does
-// meets them alike.
+// BenchmarkOutside measures what a user sees. The platform runs in this process; the model and the bot are processes of
+// their own. Two simpler bots with platforms of their own run for comparison: an echo, which asks no model and stores
+// nothing, and in dialogues a floor, which does only what no durable bot can leave out. The bots take turns, so that
+// other load on the machine affects them alike.
 func BenchmarkOutside(b *testing.B) {
 	b.Run("paced", func(b *testing.B) { dialogues(b, 20, 500*time.Millisecond, "hello") })
 	b.Run("in-a-row", func(b *testing.B) { dialogues(b, 300, 0, "hello") })
@@ -38,28 +37,28 @@ func BenchmarkOutside(b *testing.B) {
 	b.Run("late", lateMessages)
 }
 
-// A contender is a bot under measurement, and its platform.
+// A contender is a bot that is measured, together with its platform.
 type contender struct {
 	tg    *telegramtest.Server
-	model string // its base URL
+	model string // the model's base URL
 	pid   int
-	said  map[int64]int // how many messages each chat has got
+	said  map[int64]int // the number of messages that each chat has received
 }
 
-// newEcho starts the echo.
+// newEcho starts the echo bot.
 func newEcho(b *testing.B) *contender {
 	b.Helper()
 	return newRole(b, "echo")
 }
 
-// newFloor starts the floor; hello has it ask the model once.
+// newFloor starts the floor bot; with hello, the bot asks the model once at its start.
 func newFloor(b *testing.B) *contender {
 	b.Helper()
 	_, model := startRole(b, "model", true)
 	return newRole(b, "floor", model, filepath.Join(b.TempDir(), "floor"))
 }
 
-// newRole starts the test program as a bot, with the address of its Bot API and more arguments.
+// newRole starts the test program as a bot. Its arguments are the address of its Bot API and more.
 func newRole(b *testing.B, role string, more ...string) *contender {
 	b.Helper()
 	tg := telegramtest.New(parleytest.Token, "echobot")
@@ -72,14 +71,13 @@ func newRole(b *testing.B, role string, more ...string) *contender {
 	return &contender{tg: tg, pid: cmd.Process.Pid, said: map[int64]int{}}
 }
 
-// newOutside starts the bot, by a command that runs the program if one is given, and
-// waits until it polls.
+// newOutside starts the bot and waits until it polls. If by is given, it is a command that runs the program.
 func newOutside(b *testing.B, by ...string) *contender {
 	b.Helper()
 	return newOutsideWith(b, "", by...)
 }
 
-// newOutsideWith does what newOutside does, with more settings of agents.
+// newOutsideWith does the same as newOutside, with more settings of agents.
 func newOutsideWith(b *testing.B, settings string, by ...string) *contender {
 	b.Helper()
 	_, model := startRole(b, "model", true)
@@ -102,9 +100,8 @@ func newOutsideWith(b *testing.B, settings string, by ...string) *contender {
 	return &contender{tg: x.tg, model: model, pid: pid, said: map[int64]int{}}
 }
 
-// installed returns the path of a copy of the program that was written in small pieces, as what
-// unpacks an archive or an image does. Of a file that was just written in large ones, such as by the
-// linker, the system maps whole megabytes at once.
+// installed returns the path of a copy of the program that was written in small pieces, as an archive or an image is
+// unpacked. If a file was written in large pieces, as a linker does, the system maps whole megabytes of it at once.
 func installed(b *testing.B) string {
 	b.Helper()
 	path, err := parleytest.Binary()
@@ -131,7 +128,7 @@ func installed(b *testing.B) string {
 	return path
 }
 
-// childOf returns the only child of a process.
+// childOf returns the process id of a process's only child.
 func childOf(b *testing.B, pid int) int {
 	b.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
@@ -145,7 +142,7 @@ func childOf(b *testing.B, pid int) int {
 	return child
 }
 
-// ask says something in a chat, and returns how long the answer took.
+// ask sends a text in a chat and returns how long the answer took.
 func (c *contender) ask(b *testing.B, chat int64, text string) time.Duration {
 	b.Helper()
 	c.said[chat]++
@@ -159,14 +156,14 @@ func (c *contender) ask(b *testing.B, chat int64, text string) time.Duration {
 	return time.Since(began)
 }
 
-// processor returns how much processor time the bot has used.
+// processor returns the processor time that the bot has used.
 func (c *contender) processor(b *testing.B) time.Duration {
 	b.Helper()
 	return processorOf(b, c.pid)
 }
 
-// dialogues lets one person and each bot in turn exchange n messages, with a rest before
-// each. The person begins anew now and then, as most conversations are short.
+// dialogues makes one person exchange n messages with each bot in turn, with a rest before each message. The person
+// starts a new conversation now and then, because most conversations are short.
 func dialogues(b *testing.B, n int, rest time.Duration, text string) {
 	bots := []*contender{newEcho(b), newOutside(b)}
 	if text == "hello" { // the floor uses no tools
@@ -201,8 +198,7 @@ func dialogues(b *testing.B, n int, rest time.Duration, text string) {
 	b.ReportMetric(float64(p50)/float64(took[0][len(took[0])/2]), "x-echo")
 }
 
-// reportTimes reports the times and the processor time of one bot's answers, and returns half
-// of all answers' time.
+// reportTimes reports the times of one bot's answers and the processor time that it used. It returns the median time.
 func reportTimes(b *testing.B, name string, took []time.Duration, used time.Duration) time.Duration {
 	slices.Sort(took)
 	parleytest.Milliseconds(b, name+"-p50-ms", took[len(took)/2])
@@ -211,7 +207,7 @@ func reportTimes(b *testing.B, name string, took []time.Duration, used time.Dura
 	return took[len(took)/2]
 }
 
-// crowds lets many people talk to each bot in turn, each of whom waits for each answer.
+// crowds makes many people talk to each bot in turn; each person waits for an answer before the next message.
 func crowds(b *testing.B, chats int64) {
 	const each, rounds = 10, 3
 	bots := []*contender{newEcho(b), newOutside(b)}
@@ -238,7 +234,7 @@ func crowds(b *testing.B, chats int64) {
 	}
 }
 
-// crowd lets each of these chats exchange so many messages, all at once.
+// crowd makes each chat from first to last exchange this many messages, all chats at once.
 func (c *contender) crowd(b *testing.B, first, last int64, each int) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
@@ -258,8 +254,8 @@ func (c *contender) crowd(b *testing.B, first, last int64, each int) {
 	people.Wait()
 }
 
-// lateMessages compares the 5,000th message of a session with the 50th. Both follow a
-// /new, so that what the model is sent has the same size.
+// lateMessages compares the 5,000th message of a session with the 50th. Both follow a /new, so that the model gets a
+// prompt of the same size.
 func lateMessages(b *testing.B) {
 	const early, late, around = 50, 5000, 20
 	c := newOutside(b)
@@ -295,8 +291,8 @@ func lateMessages(b *testing.B) {
 	}
 }
 
-// flushes counts what one message makes the bot write and flush, before the answer and in
-// all. It watches the system calls, which changes how long they take.
+// flushes counts the writes and flushes that the bot makes for one message, before the answer and in all. It traces the
+// system calls, which changes how long they take.
 func flushes(b *testing.B, text string) {
 	strace, err := exec.LookPath("strace")
 	if err != nil {
@@ -352,7 +348,7 @@ func flushes(b *testing.B, text string) {
 	}
 }
 
-// A systemCall is a write to a file, or a flush.
+// A systemCall is a call that writes to a file or flushes it.
 type systemCall struct {
 	at    time.Time
 	name  string
@@ -360,11 +356,10 @@ type systemCall struct {
 	bytes int
 }
 
-// callLine matches a call in strace's record: its time, name, file, and how much it
-// writes.
+// callLine matches a call in the output of strace: its time, name, file, and number of bytes.
 var callLine = regexp.MustCompile(`^\d+ +(\d+)\.(\d{6}) (\w+)\(\d+<([^>]*)>(?:, ""\.*, (\d+))?`)
 
-// readCalls reads strace's record once it goes beyond a time.
+// readCalls reads the output of strace once it contains a call after this time.
 func readCalls(b *testing.B, record string, beyond time.Time) (calls []systemCall) {
 	b.Helper()
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {

@@ -20,15 +20,15 @@ import (
 	"parley/agent/agenttest"
 )
 
-// roleVar is the variable that makes the test program another process of a benchmark: a
-// model server, or a bot to compare with.
+// roleVar is the environment variable that makes the test program run as another process of a benchmark: a model
+// server, or a bot for comparison.
 const roleVar = "PARLEY_BENCH_ROLE"
 
-// waitingPath is where the model server says how many requests have waited at once.
+// waitingPath is the path at which the model server reports how many requests have waited at once.
 const waitingPath = "/waiting"
 
-// benchRole plays the role that the environment names, until standard input ends. It
-// returns false if there is none.
+// benchRole runs the role that the environment names until standard input ends. It returns false if the environment
+// names none.
 func benchRole() bool {
 	role, rest, _ := strings.Cut(os.Getenv(roleVar), " ")
 	switch role {
@@ -45,8 +45,8 @@ func benchRole() bool {
 	return true
 }
 
-// startRole starts the test program in a role, for as long as the benchmark runs. If it
-// is to say something, startRole returns its first line.
+// startRole starts the test program in a role until the benchmark ends. If says is true, it returns the first line that
+// the program prints.
 func startRole(b *testing.B, role string, says bool) (*exec.Cmd, string) {
 	b.Helper()
 	program, err := os.Executable()
@@ -79,17 +79,15 @@ func startRole(b *testing.B, role string, says bool) (*exec.Cmd, string) {
 	return cmd, line
 }
 
-// slowAnswer is how long the model takes for its answer to a message that begins with
-// slowWord.
+// The model waits for slowAnswer before it answers a message that begins with slowWord.
 const (
 	slowWord   = "slowly"
 	slowAnswer = 3 * time.Second
 )
 
-// serveModel serves a model that says again what it is told, and takes three rounds of
-// tools first where it is asked to use them. It prints its base URL. At waitingPath it
-// says how many requests have waited for their answers at the same time, and begins to
-// count anew.
+// serveModel serves a model that repeats what it is told. If it is asked to use tools, it takes three rounds of tools
+// first. It prints its base URL. At waitingPath it reports how many requests have waited for their answers at the same
+// time, and resets the count.
 func serveModel() {
 	model := agenttest.New(func(r agenttest.Request) agenttest.Response {
 		if strings.HasPrefix(r.Said(), slowWord) {
@@ -130,10 +128,9 @@ func serveModel() {
 	fmt.Printf("http://%s/v1\n", listener.Addr())
 }
 
-// floor is a bot that does of Parley's work only what nobody can leave out, and in the plainest
-// way: it flushes what it hears to the disk, asks the model, flushes the answer and that it is about
-// to send it, sends it, and flushes that it was sent. Its arguments are the Bot API, the model's base
-// URL and a file for what it flushes.
+// floor runs a bot that does only the part of Parley's work that nobody can leave out, in the plainest way: it flushes
+// each message to the disk, asks the model, flushes the answer and its intent to send it, sends it, and flushes that it
+// was sent. Its arguments are the Bot API, the model's base URL, and the file to which it writes.
 func floor(args []string) {
 	file, err := os.OpenFile(args[2], os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
@@ -166,8 +163,8 @@ func floor(args []string) {
 	}, flush)
 }
 
-// echo is a bot that stores nothing: it polls the Bot API at this address and answers what it
-// hears by answer. It calls sent after each answer.
+// echo runs a bot that stores nothing: it polls the Bot API at this address and answers each message with the result of
+// answer. It calls sent after each answer.
 func echo(api string, answer func(text string) string, sent func()) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 512}}
 	call := func(method string, params, result any) error {

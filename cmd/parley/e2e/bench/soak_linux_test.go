@@ -10,19 +10,18 @@ import (
 	"time"
 )
 
-// BenchmarkSoak lets 200 chats exchange 6,000 messages with the bot in all, or as many as soakVar
-// says, and logs for each tenth of them how fast it was and what the bot used. Where conversations
-// begin anew after 50 messages, what differs between the first tenth and the last is what grows with
-// the past. Where they never do, what the model is sent grows, too, until it fills the window: then summaries
-// replace its beginning again and again.
+// BenchmarkSoak makes 200 chats exchange 6,000 messages with the bot in all, or as many as soakVar says. For each tenth
+// of them, it logs how fast the bot was and what it used. If conversations are restarted after 50 messages, a
+// difference between the first tenth and the last one shows what grows with the past. If they are never restarted, the
+// model's prompt grows, too, until it fills the window; then summaries replace its beginning again and again.
 func BenchmarkSoak(b *testing.B) {
 	b.Run("of-50", func(b *testing.B) { soak(b, 50, 0, "") })
 	b.Run("endless", func(b *testing.B) { soak(b, 1<<30, 0, "") })
 	b.Run("full", func(b *testing.B) { soak(b, 1<<30, 80, "context_tokens = 8000\n") })
 }
 
-// soak lets conversations begin anew after so many messages, and measures nothing of the first ones, of which each
-// chat has so many. settings are more settings of agents.
+// soak restarts each conversation after anew messages. It does not measure the first messages, of which each chat has
+// as many as before says. settings contains more settings of agents.
 func soak(b *testing.B, anew, before int, settings string) {
 	const chats = 200
 	messages := 6000
@@ -53,18 +52,18 @@ func soak(b *testing.B, anew, before int, settings string) {
 	b.ReportMetric(last.anonymous, "last-MB")
 }
 
-// soakVar is the variable that says how many messages BenchmarkSoak exchanges.
+// soakVar is the environment variable that sets how many messages BenchmarkSoak exchanges.
 const soakVar = "PARLEY_SOAK"
 
-// A tenth is how one part of a soak went.
+// A tenth contains the measurements of one tenth of a soak.
 type tenth struct {
 	rate      float64 // messages per second
 	processor float64 // milliseconds of processor time per message
 	memory    float64 // megabytes at the end
-	anonymous float64 // megabytes of these that are not pages of files
+	anonymous float64 // the part of memory that is not pages of files, in megabytes
 }
 
-// soak lets each chat say so many things, one after another.
+// soak makes each chat send this many messages, one after another, and returns the measurements.
 func (c *contender) soak(b *testing.B, chats int64, each, anew int) tenth {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Context(), 10*time.Minute)

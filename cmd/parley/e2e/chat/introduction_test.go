@@ -8,8 +8,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// Each person is told once what they talk to, also through kills and restarts; its
-// owner, and a bot that is told to, says nothing.
+// The bot introduces itself to each person once, even through kills and restarts. It does not introduce itself to its
+// owner, nor to anybody if the configuration says so.
 func TestPeopleAreToldWhatTheyTalkTo(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "[retention]\ndays = 30\n")

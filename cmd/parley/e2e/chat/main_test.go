@@ -1,5 +1,5 @@
-// Package chat tries conversations: that each message is answered once and in order, through kills
-// too, what is remembered and told to the model, and the terminal.
+// Package chat tests conversations: each message is answered once and in order, even through kills. It also tests
+// memory, the model's prompt, and the terminal.
 package chat
 
 import (

@@ -13,8 +13,8 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// What another process has written into a memory before somebody speaks is what the turn knows, and
-// the person's own only where nobody else reads along.
+// A turn knows what another process has written to a memory before the turn began. It knows the person's own memory
+// only in a private chat.
 func TestWhatAnotherProcessRemembersIsKnownToTheNextTurn(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

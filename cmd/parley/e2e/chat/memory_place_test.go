@@ -15,7 +15,7 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// contents returns all that a request tells the model, without its tools.
+// contents returns the whole text of a request to the model, without its tools.
 func contents(r agenttest.Request) string {
 	var all []string
 	for _, m := range r.Messages() {
@@ -24,7 +24,7 @@ func contents(r agenttest.Request) string {
 	return strings.Join(all, "\n\n")
 }
 
-// messagesOf returns the messages of a request as they were sent.
+// messagesOf returns the JSON of a request's messages.
 func messagesOf(t *testing.T, body []byte) string {
 	t.Helper()
 	var r struct{ Messages json.RawMessage }
@@ -32,7 +32,7 @@ func messagesOf(t *testing.T, body []byte) string {
 	return strings.TrimSuffix(string(r.Messages), "]")
 }
 
-// shared returns how much of a request the next one begins with, in percent.
+// shared returns which percentage of a request the next request begins with.
 func shared(before, after string) int {
 	n := 0
 	for n < min(len(before), len(after)) && before[n] == after[n] {
@@ -41,12 +41,13 @@ func shared(before, after string) int {
 	return 100 * n / max(1, len(before))
 }
 
-// A talk is a conversation with a model that does what it is told, and whose requests are measured.
+// A talk is a conversation with a model that makes the calls it is told to make. The test measures the model's
+// requests.
 type talk struct {
 	*parleytest.World
 	t    *testing.T
 	mu   sync.Mutex
-	last []string // the messages of the requests since the last look
+	last []string // the messages of the requests since say last returned
 	said int
 }
 
@@ -74,8 +75,8 @@ func (k *talk) say(text string) []string {
 	return requests
 }
 
-// What is remembered costs what it is long and not the conversation before it: the next request begins with
-// nearly all of the last one, after a restart too. What is forgotten or overwritten is in no later request.
+// A memory that is added costs only its own length: the next request still begins with nearly all of the previous one,
+// even after a restart. A memory that was erased or overwritten is in no later request.
 func TestWhatIsRememberedCostsOnlyWhatFollows(t *testing.T) {
 	t.Parallel()
 	k := &talk{t: t}

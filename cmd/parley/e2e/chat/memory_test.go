@@ -14,11 +14,11 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// A curious is a model that does in each turn what the person says, one call of a tool
-// after the other, and notes everything that it is shown.
+// A curious is a model that makes the calls that the person lists, one after another, and records everything that it is
+// shown.
 type curious struct {
 	mu    sync.Mutex
-	shown map[string][]string // by the person who asks: the requests
+	shown map[string][]string // the requests, by the person who asked
 }
 
 func (c *curious) model(r agenttest.Request) agenttest.Response {
@@ -45,8 +45,8 @@ func (c *curious) saw(who, text string) (in []string) {
 	return in
 }
 
-// What one person's memory says is never seen by another, by any tool or prompt: another
-// person, an owner, a group, the person in a group, and programs all try.
+// What the bot remembers of one person is never shown to another through any tool or prompt. Another person, an owner,
+// a group, the person in a group, and programs all try to see it.
 func TestWhatIsRememberedOfOneIsSeenByNobodyElse(t *testing.T) {
 	t.Parallel()
 	const secret, shared = "xyzzy-plugh", "deploys are on Mondays"
@@ -140,14 +140,13 @@ func quotedJSON(text string) string {
 	return string(raw)
 }
 
-// around is a piece of a text with what stands about it.
+// around returns a piece of a text with some of the text before and after it.
 func around(text, piece string) string {
 	i := strings.Index(text, piece)
 	return text[max(0, i-200):min(len(text), i+200)]
 }
 
-// Two accounts that are linked are one person: what is remembered is read from both, and
-// their turns are counted together.
+// Two linked accounts are one person: both see the same memory, and the bot counts their turns together.
 func TestLinkedAccountsAreOnePerson(t *testing.T) {
 	t.Parallel()
 	c := &curious{shown: map[string][]string{}}
@@ -181,8 +180,8 @@ func TestLinkedAccountsAreOnePerson(t *testing.T) {
 	p.Stop()
 }
 
-// What the operator wants known is read by every agent, and changed by none; a folder that
-// is not there stops the start.
+// Every agent can read the operator's knowledge folder, and no agent can change it. The server does not start if the
+// folder is missing.
 func TestTheOperatorsKnowledge(t *testing.T) {
 	t.Parallel()
 	c := &curious{shown: map[string][]string{}}

@@ -12,9 +12,8 @@ import (
 	"parley/sessions"
 )
 
-// A message that the agent sends to another chat on a person's behalf names that person,
-// and is an entry in the other chat's session, so that the agent knows of it when
-// somebody replies there.
+// A message that the agent sends to another chat on a person's behalf names that person. It is also an entry in the
+// other chat's session, so that the agent knows about it when somebody replies there.
 func TestMessageOnBehalfIsKnownInTheOtherChat(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
@@ -41,8 +40,8 @@ func TestMessageOnBehalfIsKnownInTheOtherChat(t *testing.T) {
 	wantTold(t, w.Home, "main:telegram:2", 0)
 }
 
-// Whom somebody has the bot tell something may go on telling: these are not a stranger's words. Once the
-// teller has read a stranger's, they may be.
+// A person who got a message on another person's behalf may have the agent send a message back without an approval,
+// because the first message does not count as a stranger's words.
 func TestWhoWasToldSomethingMayGoOnTelling(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
@@ -64,8 +63,8 @@ func TestWhoWasToldSomethingMayGoOnTelling(t *testing.T) {
 	}
 }
 
-// wantTold wants a session's log to have so much that was told in its chat, each
-// once, and no turn for it.
+// wantTold checks that a session's log contains n messages that were sent there on somebody's behalf, each once, and
+// that they started no turn.
 func wantTold(t *testing.T, home, key string, n int) {
 	t.Helper()
 	h := hometest.Open(t, home)

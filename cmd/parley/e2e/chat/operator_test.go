@@ -12,7 +12,8 @@ import (
 	"parley/sessions"
 )
 
-// witness says whether it knows what the operator has said, and that it was not it who said so.
+// witness is a model that says whether its prompt contains the operator's answer, marked as the operator's and not as
+// its own.
 func witness(r agenttest.Request) agenttest.Response {
 	if bytes.Contains(r.Body, []byte("said-here-by-operator")) && bytes.Contains(r.Body, []byte("we repair it at **noon**")) {
 		return agenttest.Reply("as the operator said")
@@ -22,8 +23,8 @@ func witness(r agenttest.Request) agenttest.Response {
 
 const operatorsAnswer = `{"session": "main:telegram:2", "as": "operator", "text": "we repair it at **noon**"}`
 
-// Wherever the server is killed after an operator's answer was accepted, and while that is unknown, people get it
-// once, the session's log has it once, the agent knows of it, and no turn begins.
+// If the server is killed at any step after it accepted an operator's answer, people get the answer once, the session's
+// log contains it once, the agent knows about it, and no turn begins.
 func TestAnOperatorsAnswerKilledAtEachPoint(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"send:begun/2", "send:held/2", "send:sent/2", "send:marked/2", "send:told", "send:settled/2", "notice:before", "notice"} {
@@ -74,7 +75,7 @@ func TestAnOperatorsAnswerKilledAtEachPoint(t *testing.T) {
 	}
 }
 
-// wantOperator wants a session's log to have what the operator said once, and so many turns.
+// wantOperator checks that a session's log contains the operator's answer once, and this many turns.
 func wantOperator(t *testing.T, home, key string, turns int) {
 	t.Helper()
 	h := hometest.Open(t, home)

@@ -10,8 +10,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// An owner admits and removes somebody, and refuses somebody else, by buttons alone: no shell, no command.
-// The audit knows who has decided what.
+// An owner admits, removes and refuses people with buttons alone, without a shell or a command. The audit records who
+// decided what.
 func TestAnOwnerDecidesAboutPeopleByButtons(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")

@@ -14,9 +14,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// A provider reuses what it has read if it is sent again byte for byte: each request of a
-// session begins with all of the one before, also in the next turn, after calls of tools
-// and after a restart.
+// Each request of a session begins with the whole previous request, byte for byte, because providers reuse a prefix
+// that they have already read. This holds in the next turn, after tool calls and after a restart.
 func TestEachRequestBeginsWithTheOneBefore(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -66,7 +65,7 @@ func TestEachRequestBeginsWithTheOneBefore(t *testing.T) {
 	}
 }
 
-// What the operator changes in an agent's words holds from the next turn on.
+// A change of an agent's prompt by the operator applies from the next turn on.
 func TestAnAgentsPromptIsReloaded(t *testing.T) {
 	t.Parallel()
 	prompts := make(chan string, 10)
@@ -93,8 +92,8 @@ func TestAnAgentsPromptIsReloaded(t *testing.T) {
 	p.Stop()
 }
 
-// The model is told where a conversation takes place and what can be done there, and what a
-// group is called with each message, as words that its members have chosen.
+// The model is told where a conversation takes place and what can be done there. Each message from a group includes the
+// group's name, marked as words that its members chose.
 func TestTheModelIsToldWhereItTalks(t *testing.T) {
 	t.Parallel()
 	asked := make(chan []agenttest.Message, 10)
@@ -133,8 +132,8 @@ func TestTheModelIsToldWhereItTalks(t *testing.T) {
 	}
 }
 
-// What the operator has written of a person stands in the prompts of that person's private
-// chats: in no other's, and not where others read along.
+// What the operator has written about a person is in the prompts of that person's private chats, and in no other
+// prompts.
 func TestWhatIsWrittenOfAPerson(t *testing.T) {
 	t.Parallel()
 	prompts := make(chan string, 10)
@@ -164,7 +163,7 @@ func TestWhatIsWrittenOfAPerson(t *testing.T) {
 	p.Stop()
 }
 
-// Once it is known that a model takes no tools, its prompt says nothing of how they are used.
+// Once it is known that a model accepts no tools, its prompt no longer explains how to use tools.
 func TestThePromptOfAModelWithoutTools(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {

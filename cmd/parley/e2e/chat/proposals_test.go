@@ -11,14 +11,14 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// proposes is the settings with which agents propose what to remember.
+// proposes contains the settings that let agents propose memories.
 const proposes = "[recall]\npropose = true\n"
 
-// A finder is a model that answers, and says the same if it is asked what is worth remembering.
+// A finder is a model that echoes what people say. If it is asked what is worth remembering, it answers with facts.
 type finder struct {
 	facts string
 	asked atomic.Int64
-	shown atomic.Int64 // how often it was shown that somebody likes tea, in a turn
+	shown atomic.Int64 // how often a turn's prompt said that somebody likes tea
 }
 
 func (f *finder) model(r agenttest.Request) agenttest.Response {
@@ -33,8 +33,8 @@ func (f *finder) model(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("you said " + r.Said())
 }
 
-// converse has a long conversation in a chat, of which so many messages were sent before, and leaves it behind. It returns
-// how many there are then.
+// converse has a long conversation in a chat and ends it with /new. before is the number of messages that the bot had
+// sent there; converse returns the new number.
 func converse(w *parleytest.World, chat, user int64, before int) int {
 	w.T.Helper()
 	mention := ""
@@ -55,7 +55,7 @@ func converse(w *parleytest.World, chat, user int64, before int) int {
 	return before + 1
 }
 
-// waitShown waits until a message of the bot has a text, and returns it.
+// waitShown waits until a message of the bot contains a text, and returns the message.
 func waitShown(w *parleytest.World, chat int64, text string) (shown telegramtest.Message) {
 	w.T.Helper()
 	parleytest.WaitFor(w.T, text, func() bool {
@@ -70,8 +70,9 @@ func waitShown(w *parleytest.World, chat int64, text string) (shown telegramtest
 	return shown
 }
 
-// What a model finds worth remembering is shown to the person, with buttons. What they keep is remembered in the next
-// conversation, what they refuse is not proposed again, and in a group nothing is. Forgetting leaves nothing.
+// The bot shows a person what a model finds worth remembering, with buttons. The next conversation knows what the
+// person keeps, and what the person refuses is not proposed again. Nothing is proposed in groups. Forgetting the person
+// erases all of it.
 func TestAnAgentProposesWhatToRemember(t *testing.T) {
 	t.Parallel()
 	f := &finder{facts: "person: Likes tea.\nperson: Lives in Xyzzy.\nagent: The office is closed."}
@@ -133,7 +134,8 @@ func TestAnAgentProposesWhatToRemember(t *testing.T) {
 	}
 }
 
-// By default no model is asked. An owner keeps what is for all conversations, by a command.
+// By default, no model is asked what is worth remembering. An owner can keep something for all conversations with a
+// command.
 func TestProposingIsOffByDefault(t *testing.T) {
 	t.Parallel()
 	f := &finder{facts: "agent: The office is closed."}
@@ -159,7 +161,7 @@ func TestProposingIsOffByDefault(t *testing.T) {
 	}
 }
 
-// Wherever the server is killed, the person is told once, of one answer.
+// If the server is killed at any step, the person gets one proposal, once.
 func TestKilledWhileAnAgentProposes(t *testing.T) {
 	t.Parallel()
 	for at, asked := range map[string]int64{"propose:ask": 1, "propose:found": 2, "propose:kept": 1, "propose:told": 1} {

@@ -11,8 +11,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// TestWhatIsPassedOnReachesTheModelAsAQuote forwards an order and replies to a
-// text. The model is shown both as what others wrote, and an album is one turn.
+// The model gets a forwarded order and the text that somebody replies to as quotes of what others wrote. An album
+// starts one turn.
 func TestWhatIsPassedOnReachesTheModelAsAQuote(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {

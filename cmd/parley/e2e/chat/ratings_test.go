@@ -8,7 +8,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// A thumb at an answer is kept with the conversation, until the person is forgotten.
+// The bot keeps a thumb below an answer with the conversation until the person is forgotten.
 func TestRatings(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")

@@ -17,12 +17,12 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// A seeker is a model that makes the calls that it is asked for, "do TOOL ARGS ;; TOOL ARGS", and notes what it is
-// shown of their results.
+// A seeker is a model that makes the calls that it is asked for, "do TOOL ARGS ;; TOOL ARGS", and records the results
+// that it is shown.
 type seeker struct {
 	mu      sync.Mutex
-	results []string // of each turn with calls
-	bodies  []string // of all requests
+	results []string // the results of each turn with calls
+	bodies  []string // the bodies of all requests
 }
 
 func (s *seeker) model(r agenttest.Request) agenttest.Response {
@@ -41,13 +41,13 @@ func (s *seeker) model(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply(fmt.Sprint("done ", len(s.results)))
 }
 
-// A dialogue is what people say to a bot on Telegram, one after the other.
+// A dialogue is a chat with a bot on Telegram in which each message waits for its answer.
 type dialogue struct {
 	*parleytest.World
 	*seeker
 }
 
-// say says something, and waits for the answer, which it returns.
+// say says a text, waits for the answer, and returns it.
 func (d dialogue) say(chat, user int64, text string) string {
 	d.T.Helper()
 	n := len(d.Telegram.Sent(chat))
@@ -55,7 +55,7 @@ func (d dialogue) say(chat, user int64, text string) string {
 	return d.WaitSaid(chat, n+1)[n]
 }
 
-// recall has the model search for words, and returns what it is shown.
+// recall makes the model search for words, and returns the results that the model is shown.
 func (d dialogue) recall(chat, user int64, words string) string {
 	d.T.Helper()
 	d.say(chat, user, fmt.Sprintf(`@parleybot do recall {"query":%q}`, words))
@@ -64,14 +64,14 @@ func (d dialogue) recall(chat, user int64, words string) string {
 	return d.results[len(d.results)-1]
 }
 
-// A supergroup, and the address below which its messages are.
+// These are a supergroup and the address below which its messages are.
 const (
 	recallGroup = -1001234567042
 	recallLinks = "https://t.me/c/1234567042/"
 )
 
-// What was said is found later by those who said it, alone with the bot, and by nobody else: not with SQLite, and not
-// with PostgreSQL and Redis.
+// People who may read a conversation find what was said there, in private chats with the bot, and nobody else finds it.
+// This holds with SQLite, and with PostgreSQL and Redis.
 func TestWhatWasSaidIsFoundByThoseWhoMaySeeIt(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string]func(t *testing.T) string{
@@ -136,7 +136,7 @@ func TestWhatWasSaidIsFoundByThoseWhoMaySeeIt(t *testing.T) {
 	}
 }
 
-// With a model for embeddings, what was said is found in other words, and its tokens are in the bill.
+// With a model for embeddings, a search finds what was said in other words, and the bill includes the model's tokens.
 func TestWhatWasSaidIsFoundInOtherWords(t *testing.T) {
 	t.Parallel()
 	provider := searchtest.NewProvider(t)
@@ -163,9 +163,10 @@ func TestWhatWasSaidIsFoundInOtherWords(t *testing.T) {
 	}
 }
 
-// wantFoundInOtherWords has the model search for words that a text does not have, after the command finds the text by
-// them. On a busy machine the provider may not say in time what they mean; then searches find by words alone for half a
-// minute. The command adds nothing to the conversation, but each question to the bot does, and has the words itself.
+// wantFoundInOtherWords makes the model search for words that a text does not contain, after /recall finds the text
+// with these words. On a busy machine the provider may not return embeddings in time; then searches use words alone for
+// half a minute. The command adds nothing to the conversation, but each question to the bot does, and the question
+// contains the words itself.
 func wantFoundInOtherWords(t *testing.T, d dialogue, words, text string) {
 	t.Helper()
 	var got string
@@ -219,8 +220,8 @@ func wantCommands(t *testing.T, d dialogue) {
 	}
 }
 
-// What a stranger wrote gates what goes elsewhere when it comes back by a search, as it did when it was first read: so
-// do the agent's own words that may repeat it.
+// When a search returns a stranger's words, the agent needs an approval for what it sends elsewhere, as it did when it
+// first read them. The same goes for the agent's own words that may repeat a stranger's.
 func TestWhatAStrangerWroteIsMarkedWhenItIsFound(t *testing.T) {
 	t.Parallel()
 	s := &seeker{}
@@ -253,8 +254,8 @@ func TestWhatAStrangerWroteIsMarkedWhenItIsFound(t *testing.T) {
 	p.Kill() // the time at which the questions would expire still waits on the bus
 }
 
-// A conversation that begins anew begins with what was done before it, which costs nothing afterwards. It is found as
-// long as it is not forgotten; then nothing is left of it.
+// A new conversation begins with a summary of what was done before, and the summary costs nothing later. A search finds
+// the summary until the person is forgotten; then nothing of it is left.
 func TestWhatWasDoneOutlivesTheConversation(t *testing.T) {
 	t.Parallel()
 	t.Run("SQLite", func(t *testing.T) { t.Parallel(); testWhatWasDone(t, "") })
@@ -316,11 +317,11 @@ func testWhatWasDone(t *testing.T, place string) {
 	parleytest.Must(t, <-p.Ended)
 }
 
-// wordOf returns a word for a number, which has no parts and no endings.
+// wordOf returns an invented word for a number, which has neither parts nor endings.
 func wordOf(n int) string { return fmt.Sprintf("quux%c%cx", 'a'+n/26, 'a'+n%26) }
 
-// A home of the release before is indexed while it serves. If the process is killed meanwhile, the next one goes on,
-// and in the end all is found.
+// The server indexes a home of the previous release while it serves. If the process is killed meanwhile, the next one
+// continues, and in the end a search finds everything.
 func TestAHomeOfTheReleaseBeforeIsIndexedThoughItIsKilled(t *testing.T) {
 	t.Parallel()
 	s := &seeker{}

@@ -19,14 +19,14 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// ofUpkeep are the statements that a process makes by the clock, whatever is said to it.
+// ofUpkeep matches the statements that a process makes at regular times, regardless of what people say.
 var ofUpkeep = regexp.MustCompile(`^(SELECT [^(]* FROM|DELETE FROM|INSERT INTO|UPDATE) (jobs|asks|schedules|processes|audit|notes)\b|^-- ping`)
 
-// ofIndexing are the statements of the process that indexes what was said, once in a while. BEGIN and COMMIT are theirs: what
-// a turn writes is single statements.
+// ofIndexing matches the statements of the process that indexes messages from time to time. It includes BEGIN and
+// COMMIT, because a turn writes with single statements and uses no transactions.
 var ofIndexing = regexp.MustCompile(`\b(entry_words|entry_words_words)\b|^(BEGIN|COMMIT)\b|^SELECT (max\(id\)|min\(id\)|id) FROM |\bindexed\b|^SELECT e\.session, e\.n, .* FROM entries e WHERE e\.session = \$1 AND e\.n > \$2 `)
 
-// What a turn asks of PostgreSQL and Redis, in a conversation that goes on.
+// A turn in an existing conversation sends a known list of statements to PostgreSQL and commands to Redis.
 func TestWhatATurnAsksOfTheServers(t *testing.T) {
 	t.Parallel()
 	const turns = 20
@@ -98,7 +98,7 @@ func TestWhatATurnAsksOfTheServers(t *testing.T) {
 	}
 }
 
-// tally lists what was asked, and how often.
+// tally lists the statements and how often each was sent.
 func tally(asked []string) string {
 	times := map[string]int{}
 	for _, a := range asked {
@@ -111,7 +111,7 @@ func tally(asked []string) string {
 	return strings.Join(list, "\n")
 }
 
-// timesPublished returns how often a Redis has run PUBLISH, also in scripts.
+// timesPublished returns how often a Redis has run PUBLISH, including in scripts.
 func timesPublished(t *testing.T, address string) int {
 	t.Helper()
 	u, err := url.Parse(address)

@@ -11,7 +11,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// These tests talk to the real program on terminals of their own.
+// In these tests, people use the real program on pseudoterminals.
 
 func TestTwoTerminalsSideBySide(t *testing.T) {
 	t.Parallel()
@@ -48,7 +48,7 @@ func TestTwoTerminalsSideBySide(t *testing.T) {
 	p.Stop()
 }
 
-// A turn that runs is stopped from elsewhere: by another terminal, and over HTTP.
+// A running turn can be stopped from another terminal and over HTTP.
 func TestStopFromElsewhere(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
@@ -87,8 +87,7 @@ func TestStopFromElsewhere(t *testing.T) {
 	}
 }
 
-// A terminal goes on when its server is killed, whatever that was doing, and
-// shows each answer once.
+// A terminal reconnects when its server is killed at any step, and shows each answer once.
 func TestTerminalOutlivesServe(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"c1", "c3", "c6", "c7:published", "send:begun", "send:sent"} {
@@ -111,7 +110,7 @@ func TestTerminalOutlivesServe(t *testing.T) {
 	}
 }
 
-// So does the question of a script.
+// "parley chat -m" gets its answer even if the server is killed at any step.
 func TestQuestionOutlivesServe(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"c3", "c7:published", "send:sent"} {
@@ -131,7 +130,7 @@ func TestQuestionOutlivesServe(t *testing.T) {
 	}
 }
 
-// Without a serve one terminal has the home; when it leaves, another takes it.
+// Without a server, one terminal serves the home. When it ends, another terminal takes over.
 func TestTerminalTakesTheHomeOver(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")
@@ -145,8 +144,8 @@ func TestTerminalTakesTheHomeOver(t *testing.T) {
 	two.Leaves()
 }
 
-// Who leaves before the answer is there gets away at once; the answer goes on
-// when somebody is back, and the arrow brings back what was said.
+// A person can leave a terminal at once while the model still works on an answer. The turn continues when somebody
+// returns, and the up arrow brings back the last message.
 func TestLeavingInMidAnswerLosesNothing(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -189,8 +188,7 @@ func TestOneAnswerAsJSON(t *testing.T) {
 	}
 }
 
-// At the terminal a call is approved and refused with a letter, also by who comes back
-// to it later.
+// At the terminal, a letter approves or denies a call, even for a person who returns to the request later.
 func TestApprovalsAtTheTerminal(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
@@ -226,7 +224,7 @@ func TestApprovalsAtTheTerminal(t *testing.T) {
 	s.Leaves()
 }
 
-// waiting is the id of the one request that waits.
+// waiting returns the id of the only open request.
 func waiting(t *testing.T, w *parleytest.World) string {
 	t.Helper()
 	out, stderr, code := w.Run("approvals", "list", "--json")
@@ -239,8 +237,8 @@ func waiting(t *testing.T, w *parleytest.World) string {
 	return list[0].ID
 }
 
-// Who comes back to a conversation sees how it stood, whether this terminal serves the home or another
-// process does; what was before /new is over.
+// A person who returns to a conversation sees its past, whether this terminal or another process serves the home. What
+// was said before /new is not shown.
 func TestThePastIsShownOnReturn(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")
@@ -268,7 +266,7 @@ func TestThePastIsShownOnReturn(t *testing.T) {
 	p.Stop()
 }
 
-// /sessions lists the conversations at terminals and goes to one of them; /model says which model answers.
+// /sessions lists the conversations of terminals and switches to one of them; /model shows which model answers.
 func TestCommandsOfTheTerminal(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")

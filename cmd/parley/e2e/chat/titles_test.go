@@ -9,8 +9,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// A model makes the title of a conversation if the operator has named one, and its calls are counted. If the
-// process is killed meanwhile, the first words stay, and nobody asks again.
+// A model writes the title of a conversation if the operator has named one, and usage counts its calls. If the process
+// is killed meanwhile, the title stays the first words of the conversation, and no process asks the model again.
 func TestAModelMakesTitles(t *testing.T) {
 	t.Parallel()
 	const words, title = "How do I bake bread?", "Baking bread at home"

@@ -17,19 +17,19 @@ import (
 	"testing"
 )
 
-// A wiretap stands between the program and a server, and lists what the program asks of
-// the server: the statements of PostgreSQL, or the commands and scripts of Redis.
+// A wiretap is a proxy between the program and a server. It records what the program sends: the statements for
+// PostgreSQL, or the commands and scripts for Redis.
 type wiretap struct {
 	server string
 	read   func(w *wiretap, from *bufio.Reader) error
 
 	mu      sync.Mutex
-	asked   []string          // in the order in which it was asked
-	trips   int               // how often the program has asked again after an answer, over all connections
-	scripts map[string]string // names of Redis scripts, by hash
+	asked   []string          // what the program sent, in order
+	trips   int               // the number of round trips: how often the program sent something after an answer, over all connections
+	scripts map[string]string // the names of Redis scripts, by hash
 }
 
-// newWiretap starts a wiretap to the server of a URL, and returns it with its own URL.
+// newWiretap starts a wiretap in front of the server at a URL, and returns the wiretap and its own URL.
 func newWiretap(t *testing.T, place string, read func(*wiretap, *bufio.Reader) error) (*wiretap, string) {
 	t.Helper()
 	u, err := url.Parse(place)
@@ -59,7 +59,7 @@ func newWiretap(t *testing.T, place string, read func(*wiretap, *bufio.Reader) e
 	return w, u.String()
 }
 
-// serve connects one client with the server.
+// serve connects one client to the server.
 func (w *wiretap) serve(client net.Conn) {
 	defer client.Close()
 	server, err := net.Dial("tcp", w.server)
@@ -77,15 +77,15 @@ func (w *wiretap) serve(client net.Conn) {
 	_ = w.read(w, bufio.NewReaderSize(line, 64<<10)) // likewise
 }
 
-// A line is one connection: what is read from it was asked, and is handed on at once; what
-// is written to it is the answer.
+// A line is one connection. What is read from it was sent by the client and is passed on to the server; what is written
+// to it is the server's answer.
 type line struct {
 	tap            *wiretap
 	client, server net.Conn
 	asking         bool // guarded by tap.mu
 }
 
-// Read reads what the client asks, and hands it on.
+// Read reads what the client sends, and passes it on to the server.
 func (l *line) Read(p []byte) (int, error) {
 	n, err := l.client.Read(p)
 	if n > 0 {
@@ -102,7 +102,7 @@ func (l *line) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write hands an answer on.
+// Write passes an answer on to the client.
 func (l *line) Write(p []byte) (int, error) {
 	l.tap.mu.Lock()
 	l.asking = false
@@ -110,14 +110,14 @@ func (l *line) Write(p []byte) (int, error) {
 	return l.client.Write(p)
 }
 
-// note records what was asked.
+// note records a statement or command.
 func (w *wiretap) note(what string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked = append(w.asked, what)
 }
 
-// count returns how often something was asked since the last call of take.
+// count returns how often a statement or command was sent since the last call of take.
 func (w *wiretap) count(what string) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -129,7 +129,7 @@ func (w *wiretap) count(what string) (n int) {
 	return n
 }
 
-// take returns what was asked and how many round trips there were since the last call.
+// take returns what was sent since the last call, and the number of round trips.
 func (w *wiretap) take() (asked []string, trips int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -137,7 +137,7 @@ func (w *wiretap) take() (asked []string, trips int) {
 	return asked, trips
 }
 
-// readStatements reads PostgreSQL's protocol, and notes each statement that is executed.
+// readStatements reads PostgreSQL's protocol, and records each statement that is executed.
 func readStatements(w *wiretap, from *bufio.Reader) error {
 	if _, err := readFrame(from); err != nil { // the startup message has no type
 		return err
@@ -179,7 +179,7 @@ func readFrame(from *bufio.Reader) ([]byte, error) {
 // scriptName finds the name of a script in its text.
 var scriptName = regexp.MustCompile(`(?m)^--!.*\n-- (\w+) `)
 
-// readCommands reads Redis's protocol, and notes each command; of a script its name.
+// readCommands reads Redis's protocol, and records each command, and for a script its name.
 func readCommands(w *wiretap, from *bufio.Reader) error {
 	for {
 		n, err := readCount(from, '*')
@@ -202,7 +202,7 @@ func readCommands(w *wiretap, from *bufio.Reader) error {
 	}
 }
 
-// commandOf returns how a command is noted.
+// commandOf returns the name under which a command is recorded.
 func (w *wiretap) commandOf(words []string) string {
 	name := strings.ToLower(words[0])
 	w.mu.Lock()
