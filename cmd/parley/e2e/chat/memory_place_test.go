@@ -24,7 +24,7 @@ func contents(r agenttest.Request) string {
 	return strings.Join(all, "\n\n")
 }
 
-// messagesOf returns the JSON of a request's messages.
+// messagesOf returns the JSON of a request's messages, without the last bracket.
 func messagesOf(t *testing.T, body []byte) string {
 	t.Helper()
 	var r struct{ Messages json.RawMessage }

@@ -14,8 +14,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// With [retention] a file that somebody has sent goes when its turn does, though the
-// conversation goes on; and who asks for it afterwards hears why it is not there.
+// With [retention], a file that somebody sent is deleted with its turn, although the conversation continues. A call
+// that asks for the file afterwards fails and says why.
 func TestAFileThatSomebodySentIsKeptAsLongAsItsTurn(t *testing.T) {
 	t.Parallel()
 	var path string // of the file, once it is known

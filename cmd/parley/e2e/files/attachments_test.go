@@ -12,8 +12,8 @@ import (
 	"parley/sessions/workspace"
 )
 
-// An album is one turn, answered once with what is in its pictures, also where the
-// process is killed while it fetches; and each picture is one file.
+// An album starts one turn, whose one answer tells what is in the pictures, even if the process is killed while it
+// fetches them. Each picture becomes one file.
 func TestAnAlbumIsSeenOnce(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"unharmed", "c1", "fetch:before/2", "fetch", "fetch/2", "fetched/2", "c3:before"} {
@@ -52,7 +52,7 @@ func TestAnAlbumIsSeenOnce(t *testing.T) {
 	}
 }
 
-// What is too large is not fetched, and the person is told; the rest is there as it was sent.
+// A file that is too large is not fetched, and the bot tells the person so. The other files arrive as they were sent.
 func TestAFileThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.Beholder, "")

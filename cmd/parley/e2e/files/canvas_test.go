@@ -19,7 +19,7 @@ import (
 	"parley/tools/canvas/canvastest"
 )
 
-// draws is a model that draws a plot. A busy machine may not manage the picture in time; then it tries again.
+// draws is a model that draws a plot. If a busy machine does not finish the picture in time, the model tries again.
 func draws(r agenttest.Request) agenttest.Response {
 	results := r.Results()
 	if r.Rounds() == 0 || r.Rounds() < 6 && strings.Contains(results[len(results)-1], "took longer") {
@@ -41,7 +41,7 @@ func withBrowser(t *testing.T, w *parleytest.World) {
 	parleytest.Must(t, os.WriteFile(w.File, fmt.Appendf(text, "\n[canvas]\nbrowser = %q\n", program), 0o600))
 }
 
-// A canvas goes with the answer as a file where there is no browser, once, wherever the process dies.
+// Without a browser, a canvas is sent once with the answer, as a file, even if the process is killed at any step.
 func TestACanvasGoesWithTheAnswer(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"alive", "c5:before", "c5", "c3:before/2", "c6", "send:sent/2", "send:released"} {
@@ -88,7 +88,7 @@ func TestACanvasGoesWithTheAnswer(t *testing.T) {
 	}
 }
 
-// A canvas that the answer also shows, under another name of the same path, goes with it once.
+// A canvas that the answer also shows, by another form of its path, is sent once.
 func TestACanvasThatIsShownGoesOnce(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
@@ -114,7 +114,7 @@ func TestACanvasThatIsShownGoesOnce(t *testing.T) {
 	}
 }
 
-// Where there is a browser, Telegram and Slack get a picture.
+// With a browser, Telegram and Slack get a picture of the canvas.
 func TestACanvasGoesAsAPicture(t *testing.T) {
 	t.Parallel()
 	check := func(t *testing.T, name string, data []byte) {

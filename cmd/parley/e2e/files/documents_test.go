@@ -11,7 +11,7 @@ import (
 	"parley/tools/documents/documentstest"
 )
 
-// The program itself reads a document, in a sandbox where this machine has one.
+// The program reads a document itself, in a sandbox if the machine has one.
 func TestReadsADocument(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {

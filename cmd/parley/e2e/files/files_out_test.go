@@ -18,8 +18,8 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// sendsFiles is a model that writes a file, sends it with a picture to chat 3, changes the
-// file, and says what came of it.
+// sendsFiles is a model that writes a file, sends it to chat 3 together with a picture, changes the file, and answers
+// with the results.
 func sendsFiles(r agenttest.Request) agenttest.Response {
 	if r.Said() != "send them" {
 		return agenttest.Reply("ok")
@@ -35,7 +35,7 @@ func sendsFiles(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("came of it: " + strings.Join(r.Results(), " "))
 }
 
-// aChart puts a picture into the workspace of a person's chat, and returns it.
+// aChart writes a picture to the workspace of a person's chat, and returns it.
 func aChart(t *testing.T, w *parleytest.World, chat int) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -46,8 +46,8 @@ func aChart(t *testing.T, w *parleytest.World, chat int) []byte {
 	return b.Bytes()
 }
 
-// wantFiles wants a chat to have the text, the file and the picture, in this order; each
-// may have come again as often as the book says that sends were cut off.
+// wantFiles checks that a chat has the text, the file and the picture, in this order. Each may be there again as often
+// as the book has interrupted sends.
 func wantFiles(t *testing.T, w *parleytest.World, sent []telegramtest.Message, chart []byte) {
 	t.Helper()
 	var got []string
@@ -77,8 +77,8 @@ func wantFiles(t *testing.T, w *parleytest.World, sent []telegramtest.Message, c
 	}
 }
 
-// The tool message sends files as they were when it was called, each once, wherever the
-// process dies.
+// The message tool sends files as they were when it was called. Each is sent once, even if the process is killed at any
+// step.
 func TestMessageSendsFiles(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"alive", "files:kept", "c5:before", "c5/2", "send:begun", "send:sent/2", "send:sent/3", "send:marked/2", "send:released"} {
@@ -104,7 +104,7 @@ func TestMessageSendsFiles(t *testing.T) {
 	}
 }
 
-// What cannot be sent is told to the model, and nothing goes.
+// If one of the files cannot be sent, the model gets an error and nothing is sent.
 func TestMessageRefusesFiles(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
@@ -137,8 +137,8 @@ func TestMessageRefusesFiles(t *testing.T) {
 	p.Stop()
 }
 
-// An answer that shows files of the workspace is followed by them, each once, wherever the
-// process dies; those that cannot go are named to the person, and to the model.
+// The files that an answer shows are sent after the answer, each once, even if the process is killed at any step. The
+// person and the model are told which files could not be sent.
 func TestAnswerWithFiles(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"alive", "c3:before", "c6", "c7:published", "settled", "send:sent/2", "send:sent/3", "send:released"} {
@@ -181,8 +181,8 @@ func TestAnswerWithFiles(t *testing.T) {
 	}
 }
 
-// In a fleet a gateway sends the files of a directory that it shares with workers. Without
-// it the text arrives, the chat is told what does not, and the gateway says what is wrong.
+// In a fleet, a gateway sends files from a directory that it shares with the workers. If they share none, the text
+// arrives, the chat is told which files are missing, and the gateway logs what is wrong.
 func TestGatewaysNeedTheWorkspaces(t *testing.T) {
 	t.Parallel()
 	redis := os.Getenv("PARLEY_TEST_REDIS_URL")
@@ -241,7 +241,7 @@ func TestGatewaysNeedTheWorkspaces(t *testing.T) {
 	}
 }
 
-// A file that waits to be sent is in a backup, and goes out from where that is restored.
+// A backup contains the files that wait to be sent, and a server on the restored home sends them.
 func TestBackupHasFilesThatWait(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, sendsFiles, "\n[agents.main]\nmay_message = [\"telegram:3\"]\n")
@@ -263,7 +263,7 @@ func TestBackupHasFilesThatWait(t *testing.T) {
 	wantFiles(t, w, w.Telegram.Sent(3), chart)
 }
 
-// In the terminal an answer that shows a file says where it is, and is said once.
+// A terminal shows the path of a file that an answer shows, and shows the answer once.
 func TestTerminalNamesFiles(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {

@@ -15,7 +15,7 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// noteTaker writes what is said to a file.
+// noteTaker is a model that writes what people say to a file.
 func noteTaker(r agenttest.Request) agenttest.Response {
 	if r.Rounds() == 0 {
 		return agenttest.Calls(agenttest.ToolCall{Name: "write_file", Args: fmt.Sprintf(`{"path":"said.txt","content":%q}`, r.Said())})
@@ -23,8 +23,8 @@ func noteTaker(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("written")
 }
 
-// newFolders returns a world in which the agent main has a folder of its own, and ops, who is
-// called by a word, has none; and a function that gives main another folder.
+// newFolders returns a world with the agent main, which has a folder of its own, and the agent ops, which is called by
+// a word and has none. It also returns a function that gives main another folder.
 func newFolders(t *testing.T, folder string) (*parleytest.World, func(folder string)) {
 	t.Helper()
 	w := parleytest.New(t, noteTaker, "[agents.ops]\n[agents.main]\n#folder\n")
@@ -57,7 +57,7 @@ func wantNothing(t *testing.T, path string) {
 	}
 }
 
-// A conversation has a folder once something needs it, and none before.
+// A conversation's folder is made when something first needs it.
 func TestAFolderIsMadeWhenItIsNeeded(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
@@ -80,9 +80,9 @@ func TestAFolderIsMadeWhenItIsNeeded(t *testing.T) {
 	wantFile(t, filepath.Join(folder, "telegram:3", "said.txt"), "note this")
 }
 
-// The files of an agent's conversations are in its own folder, and those of the others in the
-// common one. They can be undone, are backed up, restored to where the configuration then
-// has them, and forgotten.
+// The files of an agent's conversations are in the agent's own folder, and the files of other agents in the common one.
+// Changes in it can be undone. Its files are backed up, restored to where the configuration then puts the folder, and
+// erased when they are forgotten.
 func TestTheFolderOfAnAgent(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "own")
@@ -149,8 +149,8 @@ func TestTheFolderOfAnAgent(t *testing.T) {
 
 var moveRemedy = regexp.MustCompile("`(mkdir -p [^`]+)`")
 
-// Who gives an agent a folder later, changes it, or takes it away, is told how the files get
-// there; until then nothing starts and no file is out of sight.
+// If the operator adds, changes or removes an agent's folder in the configuration, the server does not start until the
+// files are moved, and says how to move them.
 func TestAnAgentsFolderIsChanged(t *testing.T) {
 	t.Parallel()
 	w, set := newFolders(t, "")
@@ -198,7 +198,7 @@ func TestAnAgentsFolderIsChanged(t *testing.T) {
 	}
 }
 
-// A folder that was an agent's and is gone, as when it is not mounted, is not begun anew.
+// If the folder of an agent is missing, for example because it is not mounted, the server does not create a new one.
 func TestAnAgentsFolderIsNotThere(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "own")
@@ -222,7 +222,7 @@ func TestAnAgentsFolderIsNotThere(t *testing.T) {
 	wantFile(t, filepath.Join(folder, "main", "telegram:2", "said.txt"), "more words")
 }
 
-// The files of an agent that is not configured anymore are forgotten where they are.
+// Forgetting a conversation erases its files even if its agent is no longer configured.
 func TestTheFolderOfAnAgentThatIsGone(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "own")
@@ -245,8 +245,8 @@ func TestTheFolderOfAnAgentThatIsGone(t *testing.T) {
 	}
 }
 
-// All workers of a fleet, also those that start at once, use the folder of an agent, and so
-// does a command that forgets from elsewhere.
+// All workers of a fleet use the folder of an agent, even if they start at once. A command that forgets a conversation
+// from elsewhere uses it, too.
 func TestTheFolderOfAnAgentInAFleet(t *testing.T) {
 	t.Parallel()
 	redis := os.Getenv("PARLEY_TEST_REDIS_URL")

@@ -1,5 +1,4 @@
-// Package files tries files that come and go with messages, the folders that agents work in, and
-// undo.
+// Package files tests files that people and agents send, the folders of agents, and undo.
 package files
 
 import (

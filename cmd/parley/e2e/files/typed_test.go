@@ -15,7 +15,7 @@ import (
 	"parley/cmd/parley/terminal/client"
 )
 
-// The demo reads what is sent to it, too, as a newcomer's first file.
+// The demo model reads a file that a person sends, so that a newcomer's first file gets an answer.
 func TestTheDemoReadsASentFile(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.Beholder, "")
@@ -27,8 +27,8 @@ func TestTheDemoReadsASentFile(t *testing.T) {
 	}
 }
 
-// A terminal sends files and pictures that the agent gets as it gets those of a platform, whether
-// the terminal's process serves the home or another one does.
+// A person at a terminal can send files and pictures, and the agent gets them as it gets those of a platform. This
+// holds whether the terminal's process or another one serves the home.
 func TestATerminalSendsFiles(t *testing.T) {
 	t.Parallel()
 	for _, serves := range []bool{false, true} {
@@ -69,7 +69,7 @@ func TestATerminalSendsFiles(t *testing.T) {
 	}
 }
 
-// oneFileOnce fails the test unless a session has one message with one file, which its workspace has once.
+// oneFileOnce checks that a session has one message with one file, and that its workspace contains the file once.
 func oneFileOnce(t *testing.T, w *parleytest.World, session, name, content string) {
 	t.Helper()
 	out, errs, code := w.Run("--json", "sessions", session)
@@ -86,7 +86,7 @@ func oneFileOnce(t *testing.T, w *parleytest.World, session, name, content strin
 	}
 }
 
-// keptOf returns the files that wait to be fetched.
+// keptOf returns the uploaded files that wait for their messages.
 func keptOf(t *testing.T, w *parleytest.World) []string {
 	t.Helper()
 	kept, err := filepath.Glob(filepath.Join(w.Home, "workspaces", "~outgoing", "*", "*"))
@@ -94,8 +94,8 @@ func keptOf(t *testing.T, w *parleytest.World) []string {
 	return kept
 }
 
-// A server that is killed once it has the file, and not the message yet, keeps the file. The terminal says
-// the message again, and the agent gets both once.
+// If a server is killed after it got a file and before it got the message, it keeps the file. The terminal sends the
+// message again, and the agent gets both once.
 func TestAFileOutlivesServeBeforeItsMessage(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"upload:kept", "c1:before", "fetch:before", "fetched"} {
@@ -131,7 +131,7 @@ func TestAFileOutlivesServeBeforeItsMessage(t *testing.T) {
 	}
 }
 
-// withToken sends a token with each request.
+// withToken is an HTTP transport that adds a token to each request.
 type withToken string
 
 func (token withToken) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -140,8 +140,8 @@ func (token withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// The terminal's end of a conversation sends a file over the network, too, with a token, also when the server
-// is killed between the file and its message; and a token without the right may not.
+// A client can send a file over the network with a token, even if the server is killed between the file and its
+// message. A token without the right to send cannot.
 func TestAFileComesOverTheNetwork(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"unharmed", "upload:kept"} {

@@ -17,17 +17,17 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// A relay is a fleet of a gateway and two workers, of which one is busy in another chat all the
-// time: so it is known that each turn is another worker's than the one before.
+// A relay is a fleet of a gateway and two workers, one of which is always busy in another chat. So each turn of the
+// tested chat runs on a different worker than the previous one.
 type relay struct {
 	*parleytest.World
 	workers []*parleytest.Process
 
 	mu    sync.Mutex
 	busy  int                   // the number of the turn that keeps a worker busy
-	over  map[int]chan struct{} // by number: closed to let such a turn end
-	asked map[int]bool          // by number: whether it has begun
-	said  int                   // how often the bot has answered in the chat that is tested
+	over  map[int]chan struct{} // by number: closed to end the turn
+	asked map[int]bool          // by number: whether the turn has begun
+	said  int                   // how often the bot has answered in the tested chat
 }
 
 func newRelay(t *testing.T, root string) *relay {
@@ -58,7 +58,7 @@ func (s *relay) model(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("done").WaitFor(s.over[n])
 }
 
-// next keeps the worker busy that is free, and frees the other one.
+// next makes the free worker busy and frees the other one.
 func (s *relay) next() {
 	s.T.Helper()
 	s.mu.Lock()
@@ -79,8 +79,7 @@ func (s *relay) next() {
 	}
 }
 
-// say says something to the worker that is free, which is another one than the last time, and
-// returns the answer.
+// say sends a text to the free worker, which is not the worker of the previous text, and returns the answer.
 func (s *relay) say(text string) string {
 	s.T.Helper()
 	s.next()
@@ -89,9 +88,8 @@ func (s *relay) say(text string) string {
 	return s.WaitSaid(2, s.said)[s.said-1]
 }
 
-// What one worker has changed another undoes, and the other way round: what they keep of a
-// workspace is below the root that they share, and what one of them remembers of it misleads it
-// in nothing.
+// A worker can undo what another one has changed. What they record about a workspace is below their shared root, and
+// what a worker remembers of it is never out of date.
 func TestUndoByAnotherWorker(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

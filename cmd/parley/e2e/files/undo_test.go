@@ -17,11 +17,11 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// saidBy is what a person says, in its frame.
+// saidBy matches the words of a person within the frame that the model is shown.
 var saidBy = regexp.MustCompile(`(?s)<message [^>]*>\n(.*?)\n</message>`)
 
-// undoModel runs what it is told to run ("run LINE"), lists changes ("changes"), and else
-// says what it has read of undos. It answers with what came of its calls.
+// undoModel is a model that runs a command ("run LINE"), lists changes ("changes"), or otherwise says what it has read
+// about undos. It answers with the results of its calls.
 func undoModel(r agenttest.Request) agenttest.Response {
 	said, result := "", ""
 	var undone []string
@@ -50,13 +50,13 @@ func undoModel(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("read: " + strings.Join(undone, " | "))
 }
 
-// before and change are what the shell does, of every kind.
+// before and change are shell commands that make files of every kind, and that change them.
 const (
 	shellBefore = `printf 'a\0b' > binary; echo one > edited; echo two > deleted; : > empty; mkdir -p tree/deep dir; echo x > tree/deep/x; ln -s edited link; echo s > script; echo r > old; echo f > folder`
 	shellChange = `printf 'c\0d' > binary; echo more >> edited; rm deleted empty; rm -r tree; chmod 700 dir; ln -sfn other link; chmod 755 script; mv old new; rm folder; mkdir -p folder/in; echo y > folder/in/y; mkdir made; : > made/empty; ln -s /etc/passwd made/out`
 )
 
-// contents is all that a folder has, to the byte, with the modes.
+// contents returns the files of a folder with their bytes and modes.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -141,7 +141,7 @@ func TestUndoInAChat(t *testing.T) {
 	}
 }
 
-// In a group the changes of one person are undone by that person, or an owner.
+// In a group, only the person who caused changes, or an owner, can undo them.
 func TestUndoInAGroup(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, undoModel, parleytest.WithShell)
@@ -157,7 +157,7 @@ func TestUndoInAGroup(t *testing.T) {
 	p.Stop()
 }
 
-// The process dies at a line of the turn, or of the undo, and /undo restores every byte.
+// If the process is killed during the turn or during the undo, /undo restores every byte.
 func TestUndoAfterAKill(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"undo:walked", "c5:before", "c5", "c6", "c7:published"} {
@@ -192,7 +192,7 @@ func TestUndoAfterAKill(t *testing.T) {
 	}
 }
 
-// undoWorld is a chat in whose folder there is something already.
+// undoWorld returns a world with a chat whose folder already has files.
 func undoWorld(t *testing.T) (w *parleytest.World, dir string, before map[string]string) {
 	t.Helper()
 	w = parleytest.New(t, undoModel, parleytest.WithShell)
@@ -205,7 +205,7 @@ func undoWorld(t *testing.T) (w *parleytest.World, dir string, before map[string
 	return w, dir, contents(t, dir)
 }
 
-// waitingModel makes a file, asks the person something, and then makes another.
+// waitingModel is a model that makes a file, asks the person a question, and then makes another file.
 func waitingModel(r agenttest.Request) agenttest.Response {
 	steps := []agenttest.Response{
 		agenttest.Calls(agenttest.ToolCall{Name: "write_file", Args: `{"path":"first","content":"1"}`}),
@@ -224,8 +224,7 @@ func waitingModel(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("both are there")
 }
 
-// A turn that waits for people is not undone, and what they do meanwhile is none of its
-// changes.
+// A turn that waits for people cannot be undone. Files that people change while it waits do not belong to its changes.
 func TestUndoOfATurnThatWaits(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, waitingModel, "")
@@ -250,7 +249,7 @@ func TestUndoOfATurnThatWaits(t *testing.T) {
 	}
 }
 
-// In one's own directory it works as well, and nothing is kept in there.
+// /undo also works in a directory of the user's own, and leaves nothing else there.
 func TestUndoInOnesOwnDirectory(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, undoModel, parleytest.WithShell)

@@ -19,7 +19,7 @@ import (
 
 const edgeName = "living-room-pi"
 
-// askEdge has the edge agent do what a person asks for, and tells what came of it.
+// askEdge is a model that makes the edge agent do what a person asks for, and answers with the result.
 func askEdge(r agenttest.Request) agenttest.Response {
 	asked := ""
 	for _, m := range r.Messages() {
@@ -52,7 +52,7 @@ func askEdge(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("hello")
 }
 
-// edgeDevice answers commands as a device does. Older ones don't say which command a report is of.
+// edgeDevice answers commands as a device does. Old devices don't say which command a report belongs to.
 func edgeDevice(old bool) func(command map[string]any) map[string]any {
 	return func(command map[string]any) map[string]any {
 		payload, _ := command["payload"].(map[string]any)
@@ -79,7 +79,7 @@ func edgeDevice(old bool) func(command map[string]any) map[string]any {
 	}
 }
 
-// inEdgeWorld makes a world with a broker, a server, and an edge agent that an owner has accepted.
+// inEdgeWorld returns a world with a broker, a running server, and an edge agent that an owner has accepted.
 func inEdgeWorld(t *testing.T, answer func(map[string]any) map[string]any) (*parleytest.HTTPWorld, *parleytest.Process, *mqtttest.Agent) {
 	t.Helper()
 	b := mqtttest.New(t)
@@ -103,7 +103,7 @@ func inEdgeWorld(t *testing.T, answer func(map[string]any) map[string]any) (*par
 	return w, p, a
 }
 
-// The four conversations that have to work. What goes to the device is what the description of the wire says.
+// The four example conversations work, and the server sends the device what the description of the protocol says.
 func TestEdgeConversations(t *testing.T) {
 	t.Parallel()
 	for name, old := range map[string]bool{"new": false, "old": true} {
@@ -141,7 +141,7 @@ func TestEdgeConversations(t *testing.T) {
 	}
 }
 
-// wantCommands checks what the agent was sent: as JSON, and but for the ids, what the description shows.
+// wantCommands checks that the agent got the commands of the description, compared as JSON and without the ids.
 func wantCommands(t *testing.T, a *mqtttest.Agent) {
 	t.Helper()
 	want := map[string]bool{}
@@ -176,7 +176,8 @@ func wantCommands(t *testing.T, a *mqtttest.Agent) {
 	}
 }
 
-// The server is killed in the middle of a call. The next one doesn't publish it again, and gets its report.
+// If the server is killed in the middle of a call, the next one gets the call's report and does not publish the command
+// again.
 func TestTheServerIsKilledInAnEdgeCall(t *testing.T) {
 	t.Parallel()
 	begun := make(chan map[string]any, 10)

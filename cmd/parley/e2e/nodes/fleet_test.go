@@ -16,7 +16,8 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// fleetSettings are those of a fleet with a bus and a store of its own, and a token of an owner. They skip the test if there is no Redis.
+// fleetSettings returns the settings of a fleet with a bus and a store of its own, and with an owner's token. It skips
+// the test if there is no Redis.
 func fleetSettings(t *testing.T) string {
 	t.Helper()
 	redis := os.Getenv("PARLEY_TEST_REDIS_URL")
@@ -27,8 +28,8 @@ func fleetSettings(t *testing.T) string {
 		redis, "test-"+rand.Text(), sqldbtest.New(t), t.TempDir())
 }
 
-// In a fleet, a gateway has the link and a worker the turn. Both are killed in the middle of a call: the command runs once,
-// and the person is answered once.
+// In a fleet, a gateway has the node's link and a worker runs the turn. If both are killed in the middle of a call, the
+// command runs once, and the person gets one answer.
 func TestAFleetIsKilled(t *testing.T) {
 	t.Parallel()
 	boss := parleytest.Bearer("boss-token-of-the-test")
@@ -71,8 +72,8 @@ func TestAFleetIsKilled(t *testing.T) {
 	}
 }
 
-// In a fleet, a gateway has ssh, and a worker the turn. Both are killed in the middle of a call: the command runs once, and the
-// person is answered once.
+// In a fleet, a gateway runs ssh and a worker runs the turn. If both are killed in the middle of a call, the command
+// runs once, and the person gets one answer.
 func TestAFleetIsKilledInACallOverSSH(t *testing.T) {
 	t.Parallel()
 	boss := parleytest.Bearer("boss-token-of-the-test")

@@ -15,8 +15,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// jobModel makes the calls that a person names, as callModel does, with ID for the newest job, and repeats what it hears about
-// jobs that have ended.
+// jobModel is a model that makes the calls that a person names, like callModel. It replaces ID by the id of the newest
+// job, and repeats what it is told about jobs that have ended.
 func jobModel(r agenttest.Request) agenttest.Response {
 	if said := r.Said(); strings.Contains(said, "Nobody has said anything") {
 		return agenttest.Reply("heard: " + said)
@@ -37,7 +37,7 @@ func jobModel(r agenttest.Request) agenttest.Response {
 
 var jobID = regexp.MustCompile(`"job_id":"([a-z2-7]{10})"`)
 
-// working makes a world with a server, and a node that is accepted and on which the agent works.
+// working returns a world with a running server, and a node that is accepted and on which the agent works.
 func working(t *testing.T, more string) (*parleytest.HTTPWorld, *parleytest.Process, *node) {
 	t.Helper()
 	t.Parallel()
@@ -48,7 +48,7 @@ func working(t *testing.T, more string) (*parleytest.HTTPWorld, *parleytest.Proc
 	return w, p, n
 }
 
-// startJob has the agent start a job that writes the file runs, waits for the file go, and ends with the exit code 3.
+// startJob makes the agent start a job that writes the file runs, waits for the file go, and exits with code 3.
 func startJob(w *parleytest.HTTPWorld, n *node) (id, dir string) {
 	w.T.Helper()
 	w.Telegram.Say(2, 2, `call: exec_shell {"command":"echo begun >> $JOB_DIR/runs; echo printed; sleep `+mark(n)+` & while [ ! -e go ]; do sleep 0.05; done; exit 3","background":true};;`)
@@ -57,12 +57,12 @@ func startJob(w *parleytest.HTTPWorld, n *node) (id, dir string) {
 	return jobID.FindStringSubmatch(said)[1], n.begun()
 }
 
-// mark is a number by which the processes of a node's job are found.
+// mark returns a number that identifies the processes of a node's job.
 func mark(n *node) string {
 	return fmt.Sprintf("300%09d", crc32.ChecksumIEEE([]byte(n.world.Home))%1e9)
 }
 
-// heard waits until chat 2 was told how its job ended, and checks that it is told once.
+// heard waits until chat 2 is told how its job ended, and checks the words and that they come once.
 func heard(w *parleytest.HTTPWorld, p *parleytest.Process, want ...string) {
 	w.T.Helper()
 	all := func() string { return strings.Join(parleytest.Texts(w.Telegram.Sent(2)), "\n") }
@@ -82,7 +82,7 @@ func goOn(w *parleytest.HTTPWorld, dir string) {
 	parleytest.Must(w.T, os.WriteFile(filepath.Join(dir, "..", "..", "go"), nil, 0o600))
 }
 
-// ranOnce checks that the job's command was run once.
+// ranOnce checks that the job's command ran once.
 func ranOnce(t *testing.T, dir string) {
 	t.Helper()
 	if raw, err := os.ReadFile(filepath.Join(dir, "runs")); err != nil || string(raw) != "begun\n" {
@@ -90,7 +90,7 @@ func ranOnce(t *testing.T, dir string) {
 	}
 }
 
-// sleeping counts the processes that the job has left behind.
+// sleeping counts the processes of the job that are still running.
 func sleeping(n *node) (count int) {
 	n.t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -103,7 +103,8 @@ func sleeping(n *node) (count int) {
 	return count
 }
 
-// A job on a node is looked after like one at home, and its end is told, whatever is restarted meanwhile.
+// An agent can check on a job on a node as on a local one, and is told how the job ended even if the server was
+// restarted meanwhile.
 func TestAJobOnANodeOutlivesTheServer(t *testing.T) {
 	w, p, n := working(t, "")
 	id, dir := startJob(w, n)
@@ -119,7 +120,7 @@ func TestAJobOnANodeOutlivesTheServer(t *testing.T) {
 	ranOnce(t, dir)
 }
 
-// A job that ends while the server is away, or the node, is told all the same.
+// If a job ends while the server or the node is away, the chat is still told.
 func TestAJobEndsWhileNobodyListens(t *testing.T) {
 	w, p, n := working(t, "")
 	_, dir := startJob(w, n)
@@ -136,7 +137,8 @@ func TestAJobEndsWhileNobodyListens(t *testing.T) {
 	ranOnce(t, dir)
 }
 
-// A job dies with its node's process, with all that it has started, and is never run again.
+// A job on a node ends when the node's process does, together with all processes that it has started, and never runs
+// again.
 func TestAJobDiesWithItsNode(t *testing.T) {
 	w, p, n := working(t, "")
 	_, dir := startJob(w, n)
@@ -149,7 +151,7 @@ func TestAJobDiesWithItsNode(t *testing.T) {
 	ranOnce(t, dir)
 }
 
-// Whoever may end a job at home ends one on a node, with all that it has started.
+// A person who may end a local job may end a job on a node, together with all processes that it has started.
 func TestAJobOnANodeIsEnded(t *testing.T) {
 	for name, end := range map[string]func(w *parleytest.HTTPWorld, id string){
 		"by its agent": func(w *parleytest.HTTPWorld, _ string) {
@@ -180,7 +182,7 @@ func TestAJobOnANodeIsEnded(t *testing.T) {
 	}
 }
 
-// The node's own rules hold for a job's command as for any other, and a node that is away is given none.
+// The node's own rules apply to the command of a job as to any other command. A node that is away gets no jobs.
 func TestRulesAndAnAwayNodeForJobs(t *testing.T) {
 	w, _, n := working(t, "")
 	n.kill()
@@ -202,7 +204,8 @@ func TestRulesAndAnAwayNodeForJobs(t *testing.T) {
 	}
 }
 
-// A process dies at each step of a job on a node, and the job runs at most once, and its end is told once.
+// If a process is killed at any step of a job on a node, the job runs at most once, and the chat is told once how it
+// ended.
 func TestKilledAtEachPointOfAJobOnANode(t *testing.T) {
 	t.Parallel()
 	for at, want := range map[string]string{

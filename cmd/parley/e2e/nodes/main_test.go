@@ -1,4 +1,5 @@
-// Package nodes tries devices that run calls for agents: a real server and a real node, which are killed in between.
+// Package nodes tests devices that run calls for agents: a real server and a real node are killed in the middle of
+// calls.
 package nodes
 
 import (

@@ -17,8 +17,8 @@ import (
 	"parley/tools/nodes/mqtt/mqtttest"
 )
 
-// throughBroker makes a world with a server, and a node that has joined and links through a broker, and is accepted. Both have
-// a man in the middle before the broker.
+// throughBroker returns a world with a running server and an accepted node that has joined and links through a broker.
+// A man in the middle stands between both of them and the broker.
 func throughBroker(t *testing.T) (*parleytest.HTTPWorld, *parleytest.Process, *node, *mqtttest.Broker, *mqtttest.Middle) {
 	t.Helper()
 	t.Parallel()
@@ -55,8 +55,8 @@ func throughBroker(t *testing.T) (*parleytest.HTTPWorld, *parleytest.Process, *n
 	return w, p, n, b, m
 }
 
-// A node that knows nothing but a broker joins, links, and runs a call. The broker is killed in the middle of another one, and
-// comes back: the command runs once, and its result comes.
+// A node that knows only a broker can join, link, and run a call. If the broker is killed in the middle of another call
+// and restarted, the command runs once, and its result arrives.
 func TestTheBrokerIsKilled(t *testing.T) {
 	w, p, n, b, _ := throughBroker(t)
 	w.Telegram.Say(2, 2, "run: echo hello from $((6*7));;")
@@ -75,7 +75,7 @@ func TestTheBrokerIsKilled(t *testing.T) {
 	p.Stop()
 }
 
-// The server and the node are killed in the middle of a call through a broker.
+// If the server and the node are killed in the middle of a call through a broker, the command runs once.
 func TestBothEndsAreKilledAtABroker(t *testing.T) {
 	w, p, n, _, _ := throughBroker(t)
 	w.Telegram.Say(3, 3, waits)
@@ -98,12 +98,13 @@ func TestBothEndsAreKilledAtABroker(t *testing.T) {
 	p.Stop()
 }
 
-// hostile is a broker that drops, repeats, reorders and changes messages, and repeats those of long ago, some of the time.
+// A hostile is a man in the middle that sometimes drops, repeats, reorders and changes messages, including much older
+// ones.
 type hostile struct {
 	random *rand.Rand
 	heard  map[string][][]byte // by topic
 	held   map[string][]byte
-	plain  int // messages in which a command or a result could be read
+	plain  int // the number of messages with a readable command or result
 }
 
 func (h *hostile) change(topic string, payload []byte) [][]byte {
@@ -138,8 +139,8 @@ func (h *hostile) change(topic string, payload []byte) [][]byte {
 	return [][]byte{payload}
 }
 
-// Many calls go through a hostile broker, and in the end all that was ever said is said again by somebody else. No command
-// runs twice, none runs that nobody has given, each call is answered or told as unknown, and nothing can be read.
+// Many calls go through a hostile broker, and in the end an attacker repeats all messages. No command runs twice, no
+// command runs that nobody gave, each call is answered or reported as unknown, and no message is readable.
 func TestAHostileBroker(t *testing.T) {
 	w, p, n, b, m := throughBroker(t)
 	h := &hostile{random: rand.New(rand.NewPCG(39, 3)), heard: map[string][][]byte{}, held: map[string][]byte{}}

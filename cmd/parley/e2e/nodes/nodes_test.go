@@ -16,7 +16,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// runModel has the node pi run what a person says, and tells what came of it.
+// runModel is a model that makes the node pi run what a person says, and answers with the result.
 func runModel(r agenttest.Request) agenttest.Response {
 	last := r.Messages()[len(r.Messages())-1]
 	if last.Role == "tool" {
@@ -33,15 +33,15 @@ func runModel(r agenttest.Request) agenttest.Response {
 	return agenttest.Calls(agenttest.Call("pi__exec_shell", fmt.Sprintf(`{"command":%q}`, command)))
 }
 
-// A node is a device that has joined, with a home of its own.
+// A node is a device that has joined a server and has a home of its own.
 type node struct {
 	t     *testing.T
-	world *parleytest.World // in which its commands run
+	world *parleytest.World // the world in which its commands run
 	cmd   *exec.Cmd
 	log   *parleytest.SyncBuffer
 }
 
-// join has a device join as the node pi.
+// join makes a device join the server as the node pi.
 func join(w *parleytest.HTTPWorld) *node {
 	t := w.T
 	t.Helper()
@@ -57,7 +57,7 @@ func join(w *parleytest.HTTPWorld) *node {
 	return n
 }
 
-// newNode has a device join with a code.
+// newNode makes a device join with a code.
 func newNode(w *parleytest.HTTPWorld, invited string) *node {
 	t := w.T
 	t.Helper()
@@ -71,7 +71,7 @@ func newNode(w *parleytest.HTTPWorld, invited string) *node {
 	return &node{t: t, world: &own, log: &parleytest.SyncBuffer{}}
 }
 
-// start starts the node.
+// start starts the node's process.
 func (n *node) start(env ...string) {
 	n.t.Helper()
 	n.cmd = n.world.Command("node")
@@ -88,14 +88,14 @@ func (n *node) start(env ...string) {
 	})
 }
 
-// kill ends the node with SIGKILL.
+// kill ends the node's process with SIGKILL.
 func (n *node) kill() {
 	n.t.Helper()
 	parleytest.Must(n.t, n.cmd.Process.Kill())
 	_ = n.cmd.Wait() // it was killed
 }
 
-// begun waits until a command has written the file runs, and returns the folder that it is in.
+// begun waits until a command has written the file runs, and returns the file's folder.
 func (n *node) begun() (dir string) {
 	n.t.Helper()
 	parleytest.WaitFor(n.t, "the command to begin", func() bool {
@@ -118,7 +118,7 @@ func here(w *parleytest.HTTPWorld) {
 	})
 }
 
-// joined makes a world with a server and a node that has joined and is here.
+// joined returns a world with a running server and a node that has joined and has a link.
 func joined(t *testing.T, model func(agenttest.Request) agenttest.Response, settings string) (*parleytest.HTTPWorld, *parleytest.Process, *node) {
 	t.Helper()
 	w := parleytest.ListenHTTP(parleytest.New(t, model, parleytest.WithShell+settings))
@@ -132,7 +132,7 @@ func joined(t *testing.T, model func(agenttest.Request) agenttest.Response, sett
 	return w, p, n
 }
 
-// accepted makes a world with a server and a node that is accepted.
+// accepted returns a world with a running server and a node that is accepted.
 func accepted(t *testing.T, more string) (*parleytest.HTTPWorld, *parleytest.Process, *node) {
 	t.Helper()
 	t.Parallel()
@@ -148,7 +148,7 @@ func accepted(t *testing.T, more string) (*parleytest.HTTPWorld, *parleytest.Pro
 	return w, p, n
 }
 
-// From an invitation to an answer; and out again.
+// A device is invited, joins, is accepted, runs a command, and is removed again.
 func TestANodeRunsACommand(t *testing.T) {
 	w, p, n := accepted(t, "")
 	w.Telegram.Say(2, 2, "run: echo hello from $((6*7));;")
@@ -177,7 +177,7 @@ func TestANodeRunsACommand(t *testing.T) {
 	p.Stop()
 }
 
-// Rules that name a node's tool hold however it is called.
+// A rule for a node's tool applies no matter how the tool is called.
 func TestRulesForANodesTools(t *testing.T) {
 	w, _, _ := accepted(t, "[tools]\ndeny = [\"pi__exec_shell(*secret*)\"]\nask = [\"pi__exec_shell(*careful*)\"]\n")
 	for chat, say := range map[int64]string{11: "run: echo secret;;", 12: "any run: echo secret;;"} {
@@ -197,7 +197,7 @@ func TestRulesForANodesTools(t *testing.T) {
 	parleytest.Wants(t, w.WaitSaid(31, 1)[0], "plain", "pi")
 }
 
-// Who approves the calls of a node is said in its table, and nobody else may but owners.
+// The settings of a node say who approves its calls. Besides them, only owners may.
 func TestWhoApprovesTheCallsOfANode(t *testing.T) {
 	w, _, _ := accepted(t, "approvers = [\"telegram:5\"]\n[tools]\nask = [\"pi__*\"]\n")
 	for chat, by := range map[int64]int64{11: 5, 12: 1} {
@@ -210,7 +210,8 @@ func TestWhoApprovesTheCallsOfANode(t *testing.T) {
 	}
 }
 
-// What the device's own rules ask about is asked on the server, and runs once a person has approved it.
+// If the device's own rules require an approval, people are asked on the server, and the call runs once a person has
+// approved it.
 func TestADeviceWantsItsCallsApproved(t *testing.T) {
 	w, _, n := accepted(t, "")
 	n.kill()
@@ -237,7 +238,7 @@ func TestADeviceWantsItsCallsApproved(t *testing.T) {
 	}
 }
 
-// What somebody stops ends on the node.
+// If a person stops a turn, its command on the node ends.
 func TestACommandIsStopped(t *testing.T) {
 	w, p, n := accepted(t, "")
 	w.Telegram.Say(2, 2, waits)
@@ -251,7 +252,7 @@ func TestACommandIsStopped(t *testing.T) {
 
 const waits = "run: echo begun >> runs; while [ ! -e go ]; do sleep 0.05; done; cat runs;;"
 
-// A node that is killed in the middle of a call says at its next start that nobody knows what the call has done.
+// If a node is killed in the middle of a call, it reports at its next start that the outcome is unknown.
 func TestANodeIsKilled(t *testing.T) {
 	w, p, n := accepted(t, "")
 	w.Telegram.Say(2, 2, waits)
@@ -262,7 +263,7 @@ func TestANodeIsKilled(t *testing.T) {
 	p.Stop()
 }
 
-// A server that is killed in the middle of a call gets its outcome, and the person is answered once.
+// If a server is killed in the middle of a call, the next one gets the outcome, and the person gets one answer.
 func TestTheServerIsKilled(t *testing.T) {
 	w, p, n := accepted(t, "")
 	w.Telegram.Say(2, 2, waits)

@@ -17,10 +17,11 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// A pageStep is a block of docs/nodes.md: a file, or commands, on the server or on the device.
+// A pageStep is one block of docs/nodes.md: the content of a file, or commands. It belongs to the server or to the
+// device.
 type pageStep struct {
 	place string // "server" or "pi"
-	file  string // relative to the home of whoever works there; "" if text has commands
+	file  string // relative to the user's home; "" if text contains commands
 	text  string
 }
 
@@ -41,17 +42,17 @@ func thermometerSteps(t *testing.T) (steps []pageStep) {
 	return steps
 }
 
-// A reader follows the page.
+// A reader follows the instructions of the page.
 type reader struct {
 	t        *testing.T
 	w        *parleytest.HTTPWorld
 	server   *parleytest.Process
 	pi       string            // the home of the device's user
-	programs map[string]string // by place, a folder with the program parley as it is there
-	instead  *strings.Replacer // of what is another thing here
+	programs map[string]string // by place, a folder that contains the program parley for that place
+	instead  *strings.Replacer // replaces names of the page that differ in the test
 }
 
-// newReader prepares a server, a device with a sensor that shows 21.4 degrees, and the program in both places.
+// newReader prepares a server, a device with a sensor that shows 21.4 degrees, and the program for both.
 func newReader(t *testing.T, w *parleytest.HTTPWorld) *reader {
 	t.Helper()
 	r := &reader{t: t, w: w, pi: t.TempDir(), programs: map[string]string{}}
@@ -80,7 +81,7 @@ func newReader(t *testing.T, w *parleytest.HTTPWorld) *reader {
 	return r
 }
 
-// follow does what a block says.
+// follow carries out a block of the page.
 func (r *reader) follow(s pageStep) {
 	r.t.Helper()
 	text := r.instead.Replace(s.text)
@@ -101,7 +102,7 @@ func (r *reader) follow(s pageStep) {
 	}
 }
 
-// run runs a command line. The node goes on beside what follows.
+// run runs a command line. If it starts the node, the node keeps running.
 func (r *reader) run(place, line string) {
 	t := r.t
 	t.Helper()
@@ -131,7 +132,8 @@ func (r *reader) run(place, line string) {
 	}
 }
 
-// Who follows the page about the thermometer gets the temperature, nobody is asked, and commands have seen nothing else.
+// A person who follows the page about the thermometer gets the temperature from the agent, and nobody has to approve
+// the call.
 func TestTheThermometerOfThePage(t *testing.T) {
 	t.Parallel()
 	const tool = "pi__living-room__temperature"

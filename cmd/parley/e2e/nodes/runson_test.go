@@ -14,7 +14,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// callModel makes the calls that a person names, "NAME ARGUMENTS;;" each, one after the other, and tells what came of them.
+// callModel is a model that makes the calls that a person names, "NAME ARGUMENTS;;" each, one after another, and
+// answers with the results.
 func callModel(r agenttest.Request) agenttest.Response {
 	calls := strings.Split(r.Said(), ";;")
 	if made := len(r.Results()); made < len(calls)-1 {
@@ -25,7 +26,7 @@ func callModel(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply(fmt.Sprintf("it has %v; it gave %s", r.Tools(), strings.Join(r.Results(), " ")))
 }
 
-// An agent that works on a node writes and reads there, by the names of its own tools and under its own rules.
+// An agent that works on a node reads and writes files there, with its usual tool names and under its own rules.
 func TestAnAgentWorksOnANode(t *testing.T) {
 	t.Parallel()
 	w := parleytest.ListenHTTP(parleytest.New(t, callModel, parleytest.WithShell+

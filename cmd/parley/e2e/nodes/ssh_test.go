@@ -15,16 +15,16 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// A box is a machine at the other end of a program that stands for ssh: it runs what it is told to on this machine, where parley is a
-// script that starts the real program in another home.
+// A box stands for a machine that ssh reaches. A fake ssh runs the commands on this machine, where parley is a script
+// that starts the real program with another home.
 type box struct {
 	t    *testing.T
 	home string
-	bin  string // has ssh and parley
+	bin  string // contains ssh and parley
 }
 
-// fakeSSH runs its last argument as a shell does at the other end, and ends with it. If its process group is killed, what it has
-// started lives on, and sees that its connection has ended.
+// fakeSSH runs its last argument, as a shell at the other end does, and exits when the command does. If its process
+// group is killed, the commands that it started keep running and see that their connection has ended.
 const fakeSSH = `#!/bin/sh
 printf '%%s\n' "$@" > %[1]s/args
 env > %[1]s/env
@@ -36,7 +36,7 @@ cat | {
 }
 `
 
-// newBox makes a box, and puts its ssh first in the PATH of a world.
+// newBox returns a box, and puts its ssh first in the PATH of a world.
 func newBox(w *parleytest.World, settings string) *box {
 	t := w.T
 	t.Helper()
@@ -59,26 +59,26 @@ func newBox(w *parleytest.World, settings string) *box {
 	return b
 }
 
-// read returns what is in one of the files that ssh writes; "" if there is none.
+// read returns the content of a file that ssh writes, or "" if there is no such file.
 func (b *box) read(name string) string {
 	raw, _ := os.ReadFile(filepath.Join(b.bin, name))
 	return string(raw)
 }
 
-// pid returns the id of the last ssh that was started.
+// pid returns the process id of the newest ssh.
 func (b *box) pid() int {
 	pid, err := strconv.Atoi(strings.TrimSpace(b.read("pid")))
 	parleytest.Must(b.t, err)
 	return pid
 }
 
-// kill kills ssh, which does not reach what runs at its other end.
+// kill kills ssh, but not what runs at its other end.
 func (b *box) kill() {
 	b.t.Helper()
 	parleytest.Must(b.t, syscall.Kill(-b.pid(), syscall.SIGKILL))
 }
 
-// begun waits until a command has written the file runs there, and returns the folder that it is in.
+// begun waits until a command has written the file runs in the box, and returns the file's folder.
 func (b *box) begun() (dir string) {
 	b.t.Helper()
 	parleytest.WaitFor(b.t, "the command to begin", func() bool {
@@ -91,7 +91,7 @@ func (b *box) begun() (dir string) {
 	return dir
 }
 
-// ranOnce checks that the command has run once.
+// ranOnce checks that the command ran once.
 func (b *box) ranOnce(dir string) {
 	b.t.Helper()
 	if raw, err := os.ReadFile(filepath.Join(dir, "runs")); err != nil || string(raw) != "begun\n" {
@@ -101,10 +101,10 @@ func (b *box) ranOnce(dir string) {
 
 const overSSH = "[agents.main]\nruns_on = \"ssh://deploy@box.example.com:2222\"\n"
 
-// waitCall runs until there is a file, and says then how often it has begun.
+// waitCall is a call whose command waits until the file go exists, and then prints how often it has begun.
 const waitCall = `call: exec_shell {"command":"echo begun >> runs; while [ ! -e go ]; do sleep 0.05; done; cat runs"};;`
 
-// inBox makes a world with a server whose agent works in a box.
+// inBox returns a world with a running server whose agent works in a box.
 func inBox(t *testing.T, settings, more string) (*parleytest.HTTPWorld, *parleytest.Process, *box) {
 	t.Helper()
 	w := parleytest.ListenHTTP(parleytest.New(t, jobModel, parleytest.WithShell+overSSH+more))
@@ -115,7 +115,7 @@ func inBox(t *testing.T, settings, more string) (*parleytest.HTTPWorld, *parleyt
 	return w, p, b
 }
 
-// An agent works on a machine that ssh reaches, where nobody has joined or accepted anything.
+// An agent works on a machine that ssh reaches, although no device has joined and no tools were accepted.
 func TestAnAgentWorksOverSSH(t *testing.T) {
 	t.Parallel()
 	w, p, b := inBox(t, "[node]\ndeny = [\"exec_shell(*forbidden*)\"]\n", "[tools]\ndeny = [\"read_file(secrets/*)\"]\n[nodes.ssh-deploy-box-example-com-2222]\ntrusted = true\n")
@@ -148,7 +148,7 @@ func TestAnAgentWorksOverSSH(t *testing.T) {
 	}
 }
 
-// If ssh is killed in the middle of a call, the call goes on, and the next ssh brings its outcome.
+// If ssh is killed in the middle of a call, the call continues, and the next ssh gets its outcome.
 func TestSSHIsKilledInACall(t *testing.T) {
 	t.Parallel()
 	w, p, b := inBox(t, "", "")
@@ -162,7 +162,7 @@ func TestSSHIsKilledInACall(t *testing.T) {
 	p.Stop()
 }
 
-// A job goes on when ssh and the server are killed, and its end is told.
+// A job continues when ssh and the server are killed, and the chat is told how it ended.
 func TestAJobOverSSH(t *testing.T) {
 	t.Parallel()
 	w, p, b := inBox(t, "", "[nodes.ssh-deploy-box-example-com-2222]\ntrusted = true\n")
@@ -178,7 +178,8 @@ func TestAJobOverSSH(t *testing.T) {
 	b.ranOnce(dir)
 }
 
-// If the server is killed in the middle of a call, the next one gets the outcome, also if the call has ended meanwhile.
+// If the server is killed in the middle of a call, the next server gets the outcome, even if the call has ended
+// meanwhile.
 func TestTheServerIsKilledInACallOverSSH(t *testing.T) {
 	t.Parallel()
 	for name, ends := range map[string]bool{"before the next link": true, "after it": false} {
@@ -205,7 +206,7 @@ func TestTheServerIsKilledInACallOverSSH(t *testing.T) {
 	}
 }
 
-// If the node is killed in the middle of a call, nobody knows what the call has done, and it isn't run again.
+// If the node is killed in the middle of a call over ssh, the outcome is unknown, and the call does not run again.
 func TestTheNodeIsKilledInACallOverSSH(t *testing.T) {
 	t.Parallel()
 	w, p, b := inBox(t, "", "")
@@ -219,7 +220,7 @@ func TestTheNodeIsKilledInACallOverSSH(t *testing.T) {
 	p.Stop()
 }
 
-// nodesOf returns the processes of the node in a box.
+// nodesOf returns the ids of the node's processes in a box.
 func nodesOf(b *box) (pids []int) {
 	b.t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")

@@ -16,14 +16,14 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// A sshd is a real server of OpenSSH, with keys of its own, at a free port of the loopback.
+// An sshd is a real OpenSSH server with keys of its own, at a free port of the loopback interface.
 type sshd struct {
 	t    *testing.T
 	dir  string
 	port int
 }
 
-// run runs a program of OpenSSH's to its end.
+// run runs a program of OpenSSH until it exits.
 func (s *sshd) run(name string, args ...string) {
 	s.t.Helper()
 	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
@@ -37,13 +37,13 @@ func (s *sshd) set(name, text string) {
 	parleytest.Must(s.t, os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600))
 }
 
-// settings writes the server's settings, with more lines at the end.
+// settings writes the server's settings, and appends more lines.
 func (s *sshd) settings(more string) {
 	s.t.Helper()
 	s.set("sshd_config", fmt.Sprintf("HostKey %[1]s/host\nAuthorizedKeysFile %[1]s/user.pub\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPidFile none\n%[2]s", s.dir, more))
 }
 
-// newSSHD starts a server, whose client in the box's folder knows it, and has a key that it accepts.
+// newSSHD starts a server. The client in the box's folder knows the server and has a key that the server accepts.
 func newSSHD(b *box) *sshd {
 	t := b.t
 	t.Helper()
@@ -105,7 +105,7 @@ func (s *sshd) serve(program string, conn *net.TCPConn) {
 	_ = cmd.Run() // its code is that of a client that was killed, too
 }
 
-// An agent works over the real ssh and the real sshd, whose connection is killed in the middle of a call.
+// An agent works over the real ssh and sshd, even if the connection is killed in the middle of a call.
 func TestAnAgentWorksOverTheRealSSH(t *testing.T) {
 	t.Parallel()
 	w := parleytest.ListenHTTP(parleytest.New(t, callModel, parleytest.WithShell))

@@ -18,8 +18,8 @@ func isAway(w *parleytest.HTTPWorld) {
 	})
 }
 
-// A turn whose node is away waits for it, also while the server is killed and starts again, and the call runs once. Nobody
-// waits anymore after /stop, when the time has come, or once the node is removed.
+// A turn whose node is away waits for the node, even if the server is killed and restarted, and the call runs once. The
+// turn stops waiting after /stop, after the time limit, or when the node is removed.
 func TestATurnWaitsForANode(t *testing.T) {
 	w, p, n := accepted(t, "wait = \"1h\"\n")
 	n.kill()
@@ -55,7 +55,7 @@ func TestATurnWaitsForANode(t *testing.T) {
 	}
 }
 
-// When the time is over, the agent reads that the node is away.
+// After the time limit, the agent is told that the node is away.
 func TestATurnWaitsNoLongerThanItMay(t *testing.T) {
 	w, p, n := accepted(t, "wait = \"1s\"\n")
 	n.kill()

@@ -14,11 +14,10 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// These benchmarks run the acceptance configuration for notifications over
-// loopback, with synchronous=FULL. The program, the three platforms and those
-// who post share the machine's cores.
+// These benchmarks run the example configuration for notifications over the loopback interface, with synchronous=FULL.
+// The program, the three platforms and the senders share the machine's cores.
 
-// newOpsBench starts a server of it.
+// newOpsBench starts a server with that configuration.
 func newOpsBench(b *testing.B) *ops {
 	b.Helper()
 	o := newOps(b, "[log]\nlevel = \"warn\"\n[limits]\noutbound = 10000000\n", unpaced)
@@ -40,7 +39,7 @@ func newOpsBench(b *testing.B) *ops {
 	return o
 }
 
-// post posts and wants it accepted.
+// post posts a body and returns an error unless the server accepts it.
 func (o *ops) post(path, body, secret string) error {
 	got, err := o.TryAsk("POST", path, body, parleytest.Bearer(opsSecrets[secret])...)
 	if err == nil && got.Status != http.StatusAccepted {
@@ -49,8 +48,8 @@ func (o *ops) post(path, body, secret string) error {
 	return err
 }
 
-// BenchmarkPostToPlatform measures from the beginning of a POST to the moment
-// at which the platform has the request, one after another.
+// BenchmarkPostToPlatform measures the time from the beginning of a POST to the moment at which the platform has the
+// request, one post after another.
 func BenchmarkPostToPlatform(b *testing.B) {
 	ctx := context.Background()
 	for name, one := range map[string]func(o *ops, n int) (time.Time, error){
@@ -95,9 +94,8 @@ func BenchmarkPostToPlatform(b *testing.B) {
 	}
 }
 
-// BenchmarkPostsAccepted measures how many posts are accepted in a second, each
-// durable, from 64 who post: while the platform takes them as well, and while
-// it is down.
+// BenchmarkPostsAccepted measures how many posts from 64 senders the server accepts and stores per second, while the
+// platform works and while it is down.
 func BenchmarkPostsAccepted(b *testing.B) {
 	const posters, batch = 64, 2000
 	for _, down := range []bool{false, true} {
@@ -136,7 +134,7 @@ func BenchmarkPostsAccepted(b *testing.B) {
 	}
 }
 
-// BenchmarkTenThousandAlerts takes 10,000 alerts to three platforms each.
+// BenchmarkTenThousandAlerts measures how long 10,000 alerts take to three platforms each.
 func BenchmarkTenThousandAlerts(b *testing.B) {
 	const alerts, posters = 10_000, 64
 	for b.Loop() {

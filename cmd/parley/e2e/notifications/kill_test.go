@@ -10,8 +10,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// Killed wherever a send can be cut off, nothing is lost, and nothing is told
-// twice but to Telegram what the book knows of.
+// If the process is killed at any point where a send can be interrupted, no alert is lost, and none arrives twice
+// except on Telegram, where the book records the interrupted send.
 func TestNotificationsKilledAtEachPoint(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{

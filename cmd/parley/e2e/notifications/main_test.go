@@ -1,5 +1,5 @@
-// Package notifications tries alerts and other notifications that programs post over HTTP for
-// people on three platforms, and the metrics of their delivery.
+// Package notifications tests alerts and other notifications that programs post over HTTP for people on three
+// platforms, and the metrics of their delivery.
 package notifications
 
 import (

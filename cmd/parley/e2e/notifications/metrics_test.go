@@ -13,7 +13,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// value is a metric's line without its name and labels; "" if there is none.
+// value returns the value of a metric from the metrics page, or "" if the page does not contain it.
 func value(page, metric string) string {
 	_, after, found := strings.Cut("\n"+page, "\n"+metric+" ")
 	if !found {
@@ -88,7 +88,7 @@ func TestMetricsOfAServer(t *testing.T) {
 	p.Stop()
 }
 
-// A turn's numbers are there as well.
+// The metrics page also contains the metrics of a turn.
 func TestMetricsOfATurn(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.ToolsModel, "")
@@ -128,8 +128,8 @@ func TestMetricsOfATurn(t *testing.T) {
 	p.Stop()
 }
 
-// What is not ready is named, and is ready again when its platform is back:
-// for a channel that receives, and for those that only send.
+// Readiness names a channel that is not ready, and is restored when its platform is back. This holds for channels that
+// receive and for channels that only send.
 func TestReadinessFollowsThePlatforms(t *testing.T) {
 	t.Parallel()
 	t.Run("receiving", func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestReadinessFollowsThePlatforms(t *testing.T) {
 	})
 }
 
-// A token that is refused is its channel's outage, from the first minute on.
+// A channel whose token is refused is down from the first minute on, and the other channels keep working.
 func TestRefusedTokenStopsNoOtherChannel(t *testing.T) {
 	t.Parallel()
 	o := newOps(t, "", unpaced)

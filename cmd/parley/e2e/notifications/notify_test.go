@@ -16,14 +16,13 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// These tests run the acceptance configuration for notifications: alerts and
-// builds to three platforms, without a model.
+// These tests run the example configuration for notifications: it sends alerts and builds to three platforms, without a
+// model.
 
-// unpaced is for servers of the tests' own, which take any number.
+// unpaced is a channel setting for the tests' own servers, which accept any number of messages.
 const unpaced = `rate_limit = "none"`
 
-// volume is how many alerts each of eight senders posts: 10,000 in all where
-// PARLEY_FULL asks for that.
+// volume returns how many alerts each of eight senders posts. If PARLEY_FULL is set, these are 10,000 in all.
 func volume() int {
 	if os.Getenv("PARLEY_FULL") != "" {
 		return 1250
@@ -58,8 +57,8 @@ func TestAlertsReachAllPlatformsOnceThroughKills(t *testing.T) {
 	o.silent()
 }
 
-// settled waits until so many messages have an outcome: a send to Telegram that
-// was cut off and made again counts among those that arrived.
+// settled waits until this many messages have an outcome. A send to Telegram that was interrupted and repeated counts
+// as delivered.
 func (o *ops) settled(messages int) {
 	o.T.Helper()
 	parleytest.WaitFor(o.T, "an outcome of everything", func() bool {
@@ -67,14 +66,13 @@ func (o *ops) settled(messages int) {
 	})
 }
 
-// interruptedOn counts the sends through a channel of which nobody can tell
-// whether they arrived.
+// interruptedOn returns the number of interrupted sends through a channel, of which nobody knows whether they arrived.
 func (o *ops) interruptedOn(channel string) int {
 	o.T.Helper()
 	return o.Count("sessions.db", "SELECT sum(interrupted) FROM parts JOIN sends ON sends.id = parts.send WHERE sends.channel = '"+channel+"'")
 }
 
-// An outage takes a platform away and gives it back.
+// An outage can take a platform down and bring it back.
 type outage struct {
 	name       string
 	begin, end func(t *testing.T, o *ops)
@@ -158,8 +156,7 @@ func TestOnePlatformDownDelaysNoOther(t *testing.T) {
 	}
 }
 
-// What a platform refuses for good goes to the fallback, once, and the message's
-// state says so.
+// A message that a platform refuses for good goes to the fallback channel once, and the state of the message says so.
 func TestWhatIsRefusedGoesToTheFallback(t *testing.T) {
 	t.Parallel()
 	o := newOps(t, "", unpaced)
@@ -185,7 +182,7 @@ func TestWhatIsRefusedGoesToTheFallback(t *testing.T) {
 	}
 }
 
-// The pace of each platform, as it sees it.
+// The bot keeps to the rate limit of each platform.
 func TestPaceOfEachPlatform(t *testing.T) {
 	t.Parallel()
 	const alerts = 8
@@ -210,8 +207,8 @@ func TestPaceOfEachPlatform(t *testing.T) {
 	paced(t, "Telegram, in a group", telegramTimes, alerts, 3*time.Second, 5)
 }
 
-// paced checks that of what arrived no more than a burst came ahead of one in
-// every, and that nothing waited much longer than it had to.
+// paced checks that the messages arrived at the rate of one in every interval, with at most a burst ahead of it, and
+// that no message waited much longer than necessary.
 func paced(t *testing.T, where string, times []time.Time, n int, every time.Duration, burst int) {
 	t.Helper()
 	// What left in time may arrive late on a busy machine, and then seems to be
@@ -233,7 +230,7 @@ func paced(t *testing.T, where string, times []time.Time, n int, every time.Dura
 	}
 }
 
-// payload reads one of the real payloads.
+// payload reads one of the example payloads.
 func payload(t *testing.T, name string) string {
 	t.Helper()
 	return parleytest.ReadSource(t, "channels/webhook/testdata/"+name+".json")
@@ -276,7 +273,7 @@ func TestTwinsAreSentOnceAndResolvedEdits(t *testing.T) {
 	}
 }
 
-// delivered waits until a message has an outcome everywhere, and gives it.
+// delivered waits until a message has an outcome on each platform, and returns its state.
 func (o *ops) delivered(id string) (state parleytest.Answer) {
 	o.T.Helper()
 	parleytest.WaitFor(o.T, "the message to have an outcome everywhere", func() bool {

@@ -19,7 +19,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// These tests ask the real server for what it must not give.
+// These tests send the server requests that it must refuse.
 
 func TestWhatIsRefusedOverHTTP(t *testing.T) {
 	t.Parallel()
@@ -93,7 +93,7 @@ func TestWhatIsRefusedOverHTTP(t *testing.T) {
 
 func unquoted(body string) string { return strings.ReplaceAll(body, `\"`, `"`) }
 
-// A body that does not come is not waited for.
+// The server does not wait for a request body that does not arrive.
 func TestSlowBodies(t *testing.T) {
 	t.Parallel()
 	o := newOps(t, "", unpaced)
@@ -132,7 +132,7 @@ func TestSlowBodies(t *testing.T) {
 	}
 }
 
-// What cannot be made durable is not taken, and is taken once when it can.
+// The server refuses a post that it cannot store, and accepts it once when storage works again.
 func TestWhatIsNotDurableIsRefused(t *testing.T) {
 	t.Parallel()
 	o := newOps(t, "", unpaced)
@@ -179,7 +179,7 @@ func TestWhatIsNotDurableIsRefused(t *testing.T) {
 	}
 }
 
-// A full mailbox is told to Alertmanager as an outage, which it waits for.
+// If a mailbox is full, the server answers Alertmanager with an error that makes it try again later.
 func TestFullMailboxesAreRefused(t *testing.T) {
 	t.Parallel()
 	o := newOps(t, "[limits]\noutbound = 3\n", unpaced)
@@ -234,7 +234,7 @@ func TestPortTaken(t *testing.T) {
 	}
 }
 
-// A token that SIGHUP has taken back watches nothing anymore.
+// When SIGHUP removes a token, its open streams end.
 func TestATokenThatIsTakenBackLosesItsStream(t *testing.T) {
 	t.Parallel()
 	o := newOps(t, "", unpaced+"\n")

@@ -25,7 +25,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// What the acceptance configuration's secret files hold.
+// opsSecrets contains the secrets of the example configuration, by file.
 var opsSecrets = map[string]string{
 	"slack":        "xoxb-1-test",
 	"discord":      "MTEx.test.discord-token",
@@ -35,7 +35,7 @@ var opsSecrets = map[string]string{
 	"ci":           "ci-token-00000000000000000000",
 }
 
-// Where it sends.
+// These are the chats to which the example configuration sends.
 const (
 	alertsSlack    = "C0ALERTS"
 	buildsSlack    = "C0BUILDS"
@@ -44,8 +44,7 @@ const (
 	fallbackChat   = int64(42)
 )
 
-// An ops is a world of notifications alone: three platforms, and a server
-// without a model between them and those who post.
+// An ops is a world for notifications: three platforms and a server without a model.
 type ops struct {
 	*parleytest.HTTPWorld
 	slack   *slacktest.Server
@@ -53,9 +52,8 @@ type ops struct {
 	at      map[string]string // the platforms' addresses, HOST:PORT
 }
 
-// newOps makes one of the acceptance configuration as it is printed. Its
-// secrets are in temporary files, every channel is given more and the api_url
-// of its platform, and before is put first.
+// newOps returns a world with the example configuration as it is documented. Its secrets are in temporary files. Each
+// channel gets the settings in more and the api_url of its platform, and the configuration begins with before.
 func newOps(t testing.TB, before, more string) *ops {
 	t.Helper()
 	w, address := &parleytest.World{Telegram: telegramtest.New(parleytest.Token, "parleybot"), Home: t.TempDir(), File: filepath.Join(t.TempDir(), "parley.toml")}, parleytest.FreeAddress(t)
@@ -94,13 +92,13 @@ func newOps(t testing.TB, before, more string) *ops {
 	return o
 }
 
-// alert posts to Alertmanager's webhook.
+// alert posts a body to Alertmanager's webhook.
 func (o *ops) alert(body string) parleytest.Answer {
 	o.T.Helper()
 	return o.Ask("POST", "/webhooks/alertmanager", body, parleytest.Bearer(opsSecrets["alertmanager"])...)
 }
 
-// github posts a signed delivery to GitHub's.
+// github posts a signed delivery to GitHub's webhook.
 func (o *ops) github(event, delivery, body string) parleytest.Answer {
 	o.T.Helper()
 	mac := hmac.New(sha256.New, []byte(opsSecrets["github"]))
@@ -109,7 +107,7 @@ func (o *ops) github(event, delivery, body string) parleytest.Answer {
 		"X-Hub-Signature-256", "sha256="+hex.EncodeToString(mac.Sum(nil)))
 }
 
-// alertOf is what Alertmanager posts of one alert.
+// alertOf returns what Alertmanager posts for one alert.
 func alertOf(name, severity, status string, began time.Time) string {
 	ended := time.Time{}
 	if status == "resolved" {
@@ -131,16 +129,16 @@ func alertOf(name, severity, status string, began time.Time) string {
 	return string(raw)
 }
 
-// A barrage is many alerts, of several senders side by side. Each sender posts one
-// alert after the other, and each until it is accepted, as Alertmanager does.
+// A barrage is many alerts from several senders at once. Each sender posts one alert after another, and repeats each
+// until the server accepts it, as Alertmanager does.
 type barrage struct {
 	senders, each int
 	accepted      atomic.Int64
-	refused       sync.Map // statuses beside 202
+	refused       sync.Map // the statuses other than 202
 	done          chan struct{}
 }
 
-// alerts lets a barrage begin.
+// alerts starts a barrage.
 func (o *ops) alerts(senders, each int) *barrage {
 	s := &barrage{senders: senders, each: each, done: make(chan struct{})}
 	var sending sync.WaitGroup
@@ -171,7 +169,7 @@ func (o *ops) alerts(senders, each int) *barrage {
 	return s
 }
 
-// wait waits until so many were accepted, or all.
+// wait waits until the server has accepted this many alerts; 0 means all.
 func (s *barrage) wait(t *testing.T, accepted int) {
 	t.Helper()
 	parleytest.WaitFor(t, fmt.Sprintf("%d alerts to be accepted", accepted), func() bool { return s.accepted.Load() >= int64(accepted) })
@@ -179,8 +177,8 @@ func (s *barrage) wait(t *testing.T, accepted int) {
 
 var alertName = regexp.MustCompile(`s(\d\d)n(\d{5})`)
 
-// check looks at what one destination has of a barrage: everything, in the order
-// of each sender, and nothing more than once but what may be.
+// check checks the messages of a barrage at one destination: all alerts are there, in the order of each sender, and at
+// most as many repeats as twice allows.
 func (s *barrage) check(t *testing.T, where string, texts []string, twice int) {
 	t.Helper()
 	next := map[string]int{}
@@ -216,7 +214,7 @@ func (s *barrage) check(t *testing.T, where string, texts []string, twice int) {
 	})
 }
 
-// slackTime is when Slack took a message.
+// slackTime returns the time at which Slack got a message.
 func slackTime(m slacktest.Message) time.Time {
 	seconds, micros, _ := strings.Cut(m.TS, ".")
 	s, _ := strconv.ParseInt(seconds, 10, 64) // as Slack writes it
@@ -224,7 +222,7 @@ func slackTime(m slacktest.Message) time.Time {
 	return time.Unix(s, us*1000)
 }
 
-// silent checks that nothing was received and nobody asked for news.
+// silent checks that the platforms got nothing and that nobody polled them.
 func (o *ops) silent() {
 	o.T.Helper()
 	if n := o.Telegram.Calls("getUpdates"); n > 0 {
@@ -238,5 +236,5 @@ func (o *ops) silent() {
 	}
 }
 
-// sends counts what all platforms have.
+// sends returns the number of messages that the platforms have together.
 func (o *ops) sends() int { return o.slack.Sends() + o.discord.Sends() + o.Telegram.Sends() }

@@ -12,7 +12,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// send runs parley send and checks its exit code.
+// send runs parley send, checks its exit code, and returns its output.
 func (o *ops) send(code int, args ...string) (out, errs string) {
 	o.T.Helper()
 	out, errs, got := o.Run(append([]string{"send"}, args...)...)
@@ -133,8 +133,7 @@ func TestSendFilesAndKeys(t *testing.T) {
 	}
 }
 
-// Without a server the command sends by itself; what it cannot send waits for
-// the next server.
+// Without a server, parley send delivers the message itself. What it cannot send waits for the next server.
 func TestSendWithoutServe(t *testing.T) {
 	t.Parallel()
 	o := newOps(t, "", unpaced)
@@ -164,7 +163,8 @@ func TestSendWithoutServe(t *testing.T) {
 	o.silent()
 }
 
-// An agent is asked only by a running server; without one the command says so, whatever is configured.
+// Only a running server can pass a message to an agent. Without one, parley send says so, even if no agent is
+// configured.
 func TestSendToAnAgentWantsAServer(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"with a channel", "without one"} {
