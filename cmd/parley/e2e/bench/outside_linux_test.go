@@ -51,14 +51,14 @@ func newEcho(b *testing.B) *contender {
 	return newRole(b, "echo")
 }
 
-// newFloor starts the floor bot; with hello, the bot asks the model once at its start.
+// newFloor starts the floor bot, with a model of its own.
 func newFloor(b *testing.B) *contender {
 	b.Helper()
 	_, model := startRole(b, "model", true)
 	return newRole(b, "floor", model, filepath.Join(b.TempDir(), "floor"))
 }
 
-// newRole starts the test program as a bot. Its arguments are the address of its Bot API and more.
+// newRole starts the test program as a bot. It passes the address of the bot's Bot API, and more arguments.
 func newRole(b *testing.B, role string, more ...string) *contender {
 	b.Helper()
 	tg := telegramtest.New(parleytest.Token, "echobot")

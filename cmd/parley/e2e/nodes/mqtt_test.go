@@ -75,7 +75,8 @@ func TestTheBrokerIsKilled(t *testing.T) {
 	p.Stop()
 }
 
-// If the server and the node are killed in the middle of a call through a broker, the command runs once.
+// If the server is killed in the middle of a call through a broker, the person still gets the result. If the node is
+// killed, the outcome is unknown.
 func TestBothEndsAreKilledAtABroker(t *testing.T) {
 	w, p, n, _, _ := throughBroker(t)
 	w.Telegram.Say(3, 3, waits)

@@ -11,7 +11,7 @@ import (
 )
 
 // If the process is killed at any point where a send can be interrupted, no alert is lost, and none arrives twice
-// except on Telegram, where the book records the interrupted send.
+// except on Telegram, where a send that the book records as interrupted may be repeated.
 func TestNotificationsKilledAtEachPoint(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{

@@ -169,7 +169,7 @@ func (o *ops) alerts(senders, each int) *barrage {
 	return s
 }
 
-// wait waits until the server has accepted this many alerts; 0 means all.
+// wait waits until the server has accepted at least this many alerts.
 func (s *barrage) wait(t *testing.T, accepted int) {
 	t.Helper()
 	parleytest.WaitFor(t, fmt.Sprintf("%d alerts to be accepted", accepted), func() bool { return s.accepted.Load() >= int64(accepted) })
@@ -222,7 +222,7 @@ func slackTime(m slacktest.Message) time.Time {
 	return time.Unix(s, us*1000)
 }
 
-// silent checks that the platforms got nothing and that nobody polled them.
+// silent checks that the server polled nothing, opened no socket, and made no workspaces.
 func (o *ops) silent() {
 	o.T.Helper()
 	if n := o.Telegram.Calls("getUpdates"); n > 0 {
@@ -236,5 +236,5 @@ func (o *ops) silent() {
 	}
 }
 
-// sends returns the number of messages that the platforms have together.
+// sends returns the number of sends that the platforms have accepted together.
 func (o *ops) sends() int { return o.slack.Sends() + o.discord.Sends() + o.Telegram.Sends() }

@@ -163,7 +163,7 @@ func TestSendWithoutServe(t *testing.T) {
 	o.silent()
 }
 
-// Only a running server can pass a message to an agent. Without one, parley send says so, even if no agent is
+// Only a running server can pass a message to an agent. Without one, parley send says so, whether or not a channel is
 // configured.
 func TestSendToAnAgentWantsAServer(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,7 @@ import (
 	"parley/cmd/parley/terminal/client"
 )
 
-// Whoever waits for the first answer sees it, however many conversations there are besides, and however long they are.
+// A client that waits for the first answer sees it, even among many conversations with long logs.
 func TestTheFirstAnswerIsSeenAmongManyConversations(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "[limits]\nuser_turns_hour = 1000\n")

@@ -23,7 +23,7 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// writeHome changes the database of a home whose server has ended.
+// writeHome runs a statement on the database of a home that no server uses.
 func writeHome(t *testing.T, w *parleytest.World, statement string, args ...any) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.Home, "sessions.db"))
@@ -33,7 +33,8 @@ func writeHome(t *testing.T, w *parleytest.World, statement string, args ...any)
 	parleytest.Must(t, db.Close())
 }
 
-// spokenBefore is a world in which two people have spoken some days ago, with more settings. Nothing is archived yet.
+// spokenBefore returns a world in which two people spoke three days ago, and the day on which they did. Nothing is
+// archived yet. settings is appended to the configuration.
 func spokenBefore(t *testing.T, settings string) (w *parleytest.World, day string) {
 	t.Helper()
 	w = parleytest.New(t, parleytest.EchoModel, "")
@@ -52,12 +53,13 @@ func spokenBefore(t *testing.T, settings string) (w *parleytest.World, day strin
 	return w, was.Format(time.DateOnly)
 }
 
-// archived is how many files were archived.
+// archived returns how many files were archived.
 func archived(w *parleytest.World) int {
 	return w.Count("sessions.db", "SELECT count(*) FROM audit_files WHERE archived > 0")
 }
 
-// Each day is archived once, wherever the server is killed, and the archive is whole, also after somebody is forgotten.
+// Each day is archived once, even if the server is killed at any step. The archive is complete, even after a person is
+// forgotten.
 func TestTheAuditIsArchivedWhereverTheServerIsKilled(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"archive:begun", "archive:page", "archive:page/2", "archive:sealed", "archive:put", "archive:recorded"} {
@@ -96,7 +98,7 @@ func TestTheAuditIsArchivedWhereverTheServerIsKilled(t *testing.T) {
 	}
 }
 
-// In a fleet one process archives. If it is killed, another one finishes the day.
+// In a fleet, one process archives. If it is killed, another one finishes the day.
 func TestAFleetArchivesTheAudit(t *testing.T) {
 	t.Parallel()
 	redis := os.Getenv("PARLEY_TEST_REDIS_URL")
@@ -125,7 +127,7 @@ func TestAFleetArchivesTheAudit(t *testing.T) {
 	}
 }
 
-// The operator sees what was archived, what was changed, and what is wrong with the settings.
+// The operator can see what was archived, what was changed in it, and what is wrong with the settings.
 func TestTheOperatorSeesTheArchive(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -175,7 +177,8 @@ func TestTheOperatorSeesTheArchive(t *testing.T) {
 	}
 }
 
-// A bucket that refuses keeps nobody from talking to the bot, and the day stays until the bucket accepts it.
+// If a bucket refuses an upload, the bot still answers people, and the day's audit stays in the database until the
+// bucket accepts it.
 func TestTheAuditIsArchivedInABucket(t *testing.T) {
 	t.Parallel()
 	stored := s3mem.New()

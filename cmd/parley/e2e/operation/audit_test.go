@@ -13,8 +13,8 @@ import (
 	"parley/sessions"
 )
 
-// What was done can be read afterwards, in the store and in a file, until the person
-// who caused it is forgotten: then it is still known that something was done.
+// The audit can be read in the store and in a file. After a person is forgotten, it still says what was done, but no
+// longer who did it.
 func TestAudit(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "audit.jsonl")

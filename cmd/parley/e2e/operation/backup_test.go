@@ -11,8 +11,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// parley backup says that it is done when what it has written can be restored,
-// and names what it had to leave out.
+// parley backup reports success only if its result can be restored, and names what it had to leave out.
 func TestBackupIsReadBack(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")
@@ -52,8 +51,7 @@ func TestBackupIsReadBack(t *testing.T) {
 	}
 }
 
-// A backup takes the place of an earlier one, and of nothing else: whoever names another file by
-// mistake keeps it.
+// A backup replaces an earlier backup and no other file, so that a mistyped name destroys nothing.
 func TestABackupReplacesOnlyABackup(t *testing.T) {
 	t.Parallel()
 	n := newNewcomer(t)

@@ -14,7 +14,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// stopAt starts a command that stops itself at a point, and waits until it has.
+// stopAt starts a command that stops itself at a crashpoint, and waits until it has stopped.
 func stopAt(t *testing.T, cmd *exec.Cmd, point string) {
 	t.Helper()
 	cmd.Env = append(cmd.Env, "PARLEY_STOP_AT="+point)
@@ -30,7 +30,7 @@ func stopAt(t *testing.T, cmd *exec.Cmd, point string) {
 	})
 }
 
-// interrupt interrupts a command that has stopped itself, and waits until it has ended.
+// interrupt sends SIGINT to a command that has stopped itself, and waits until it has ended.
 func interrupt(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	parleytest.Must(t, cmd.Process.Signal(syscall.SIGINT))
@@ -38,8 +38,8 @@ func interrupt(t *testing.T, cmd *exec.Cmd) {
 	_ = cmd.Wait() // its exit code says it
 }
 
-// shownBy runs a command on a terminal until it ends, having shown some words last, and returns all that the terminal was
-// sent.
+// shownBy runs a command on a terminal until it ends, and returns all that the terminal was sent. The command must show
+// the words in last at its end.
 func shownBy(t *testing.T, cmd *exec.Cmd, last string) string {
 	t.Helper()
 	s := parleytest.TakeSeat(t, cmd)
@@ -51,7 +51,7 @@ func shownBy(t *testing.T, cmd *exec.Cmd, last string) string {
 	return s.Shown.String()
 }
 
-// isSubsequence reports whether a text has the parts, in that order.
+// isSubsequence reports whether a text contains the parts in that order.
 func isSubsequence(text string, parts ...string) bool {
 	for _, part := range parts {
 		_, rest, found := strings.Cut(text, part)
@@ -63,7 +63,8 @@ func isSubsequence(text string, parts ...string) bool {
 	return true
 }
 
-// On a terminal, parley migrate shows how far it is. If it's interrupted, it says what to do, and goes on the next time.
+// On a terminal, parley migrate shows its progress. If it is interrupted, it says what to do, and continues the next
+// time.
 func TestMigrateShowsHowFarItIs(t *testing.T) {
 	t.Parallel()
 	m := newMoving(t)
@@ -97,7 +98,7 @@ func TestMigrateInterrupted(t *testing.T) {
 	}
 }
 
-// On a terminal, parley backup shows how far it is, and beside JSON it doesn't.
+// On a terminal, parley backup shows its progress, but not with JSON output.
 func TestBackupShowsHowFarItIs(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")
@@ -114,8 +115,8 @@ func TestBackupShowsHowFarItIs(t *testing.T) {
 	}
 }
 
-// A backup that is interrupted or killed leaves an earlier one as it was; what it had written is gone at the latest once
-// the next one is done.
+// A backup that is interrupted or killed leaves an earlier backup unchanged. Its partial files are gone once the next
+// backup is done.
 func TestBackupInterrupted(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")
@@ -174,7 +175,7 @@ func TestBackupInterrupted(t *testing.T) {
 	}
 }
 
-// On a terminal, parley forget shows how far the server is.
+// On a terminal, parley forget shows the server's progress.
 func TestForgetShowsHowFarItIs(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")

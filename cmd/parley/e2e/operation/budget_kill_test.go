@@ -17,13 +17,13 @@ import (
 	"parley/sessions/bill"
 )
 
-// A killedModel answers twice in each of the first three lives of a server, and then leaves whoever asks without
-// an answer, until it is told to answer all. In the fourth life it answers only whom it has left in all three
-// before: a turn that is cut off once more is given up.
+// A killedModel gives two answers in each of the first three lives of a server, and then leaves all requests without an
+// answer, until it is told to answer all. In the fourth life, it first answers only the messages that it has left in
+// all three lives, because a turn that is interrupted once more is given up.
 type killedModel struct {
 	mu                       sync.Mutex
 	lives, answered, waiting int
-	left                     map[string]int // by what was said: how often it got no answer
+	left                     map[string]int // by message: how often it got no answer
 	all                      bool
 }
 
@@ -51,9 +51,9 @@ func (m *killedModel) isLeft(turns int) bool {
 	return m.waiting >= turns
 }
 
-// What turns of killed servers had set aside refuses nobody: with a dear model and the caps that hold if
-// nothing is set, twelve messages of one person are all answered through four kills with three turns at
-// the model each, and what is set aside can be seen.
+// Money that turns of killed servers had reserved makes the bot refuse nobody. With an expensive model and the default
+// caps, the bot answers all twelve messages of one person through four kills, each with three turns that wait for the
+// model. The reserved money is visible.
 func TestTwelveMessagesAreAnsweredThroughFourKills(t *testing.T) {
 	t.Parallel()
 	model := &killedModel{left: map[string]int{}}
@@ -114,8 +114,8 @@ func TestTwelveMessagesAreAnsweredThroughFourKills(t *testing.T) {
 	serving.Stop()
 }
 
-// What a turn that nobody resumes had set aside is settled by the server that runs, as what its call is
-// known to have cost.
+// If nobody resumes a turn that had reserved money, the running server settles the reservation as the known cost of the
+// turn's call.
 func TestWhatNobodyResumesIsSettled(t *testing.T) {
 	t.Parallel()
 	w := priced(t, agenttest.Always(agenttest.Reply("fine")), "")

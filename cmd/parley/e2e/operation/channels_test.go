@@ -13,7 +13,7 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// A channel is one of the status.
+// A channel contains what the status says about one channel.
 type channel struct {
 	Name, Platform, Bot string
 	Up                  bool
@@ -22,7 +22,7 @@ type channel struct {
 	LastOut             *time.Time `json:"last_out"`
 }
 
-// telegramOf returns what a process says of its Telegram channel.
+// telegramOf returns what a process says about its Telegram channel, and the whole body of its answer.
 func telegramOf(o *parleytest.HTTPWorld) (c channel, body string) {
 	o.T.Helper()
 	body = o.Ask("GET", "/v1/status?brief=true", "", parleytest.Bearer("reader-token-of-the-test")...).Body
@@ -36,8 +36,8 @@ func telegramOf(o *parleytest.HTTPWorld) (c channel, body string) {
 	return c, body
 }
 
-// Each gateway of a fleet says the same of a channel, whichever holds it: how it does, since when, what the bot is
-// called, and when there last was a message.
+// Each gateway of a fleet reports the same about a channel, no matter which gateway holds it: its state, since when,
+// the bot's name, and the time of the last message.
 func TestEachGatewayTellsOfAllChannels(t *testing.T) {
 	t.Parallel()
 	redis := os.Getenv("PARLEY_TEST_REDIS_URL")

@@ -11,8 +11,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// A configuration with which serve would not start is not a good one, whatever
-// other commands can do with it; in a fleet it depends on the role.
+// parley config check fails for a configuration with which serve would not start, even if other commands can use it. In
+// a fleet, the result depends on the role.
 func TestConfigCheckFailsWhereServeWould(t *testing.T) {
 	t.Parallel()
 	const bot = "[channels.telegram]\nbot_token = \"1:x\"\n"

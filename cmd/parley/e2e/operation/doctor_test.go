@@ -35,7 +35,7 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// doctor sees what else has the port, and knows its own server.
+// doctor names the other program that uses the port, and recognizes the home's own server.
 func TestDoctorOnAPortThatIsTaken(t *testing.T) {
 	t.Parallel()
 	n := newNewcomer(t)
@@ -57,7 +57,8 @@ func TestDoctorOnAPortThatIsTaken(t *testing.T) {
 	}
 }
 
-// doctor finds rates for tools of servers and skills that don't exist. Rates for other unknown tools stop the start.
+// doctor finds rates for tools of servers and skills that don't exist. The server does not start with rates for other
+// unknown tools.
 func TestDoctorOnARateForNothing(t *testing.T) {
 	t.Parallel()
 	n := newNewcomer(t)
@@ -74,7 +75,7 @@ func TestDoctorOnARateForNothing(t *testing.T) {
 	}
 }
 
-// doctor finds the files and folders that the settings name and that serve would not start without.
+// doctor finds missing files and folders that the settings name and that serve needs to start.
 func TestDoctorOnFilesThatAreMissing(t *testing.T) {
 	t.Parallel()
 	n := newNewcomer(t)
@@ -110,7 +111,7 @@ func TestDoctorOnFilesThatAreMissing(t *testing.T) {
 	}
 }
 
-// doctor finds a database of which a part was overwritten, and changes nothing.
+// doctor finds a database that was partly overwritten, and changes nothing.
 func TestDoctorOnADamagedDatabase(t *testing.T) {
 	t.Parallel()
 	n := newNewcomer(t)
@@ -171,8 +172,8 @@ func TestDoctorOnAFleet(t *testing.T) {
 	}
 }
 
-// doctor really asks the model, and tells a wrong key, a wrong name, an empty
-// account and a server that is not reached from each other.
+// doctor really calls the model, and distinguishes a wrong key, a wrong model name, an empty account, and a server that
+// it cannot reach.
 func TestDoctorAsksTheModel(t *testing.T) {
 	t.Parallel()
 	n := newNewcomer(t)

@@ -14,13 +14,13 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// A watcher reads the stream of events of the whole server.
+// A watcher reads the server's stream of all events.
 type watcher struct {
 	t    *testing.T
 	text *parleytest.SyncBuffer
 }
 
-// watchServer opens the stream for the holder of a token. It ends with the test.
+// watchServer opens the stream with a token. The stream ends with the test.
 func watchServer(o *parleytest.HTTPWorld, token string) watcher {
 	o.T.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -43,7 +43,7 @@ func watchServer(o *parleytest.HTTPWorld, token string) watcher {
 	return v
 }
 
-// sees waits until the stream has had these words.
+// sees waits until the stream has contained these words.
 func (v watcher) sees(words ...string) {
 	v.t.Helper()
 	for _, w := range words {
@@ -51,7 +51,7 @@ func (v watcher) sees(words ...string) {
 	}
 }
 
-// What a worker does is seen by who watches at a gateway, and nothing that was said.
+// A client that watches at a gateway sees what the workers do, and none of what people said.
 func TestTheWholeFleetIsWatchedAtAGateway(t *testing.T) {
 	t.Parallel()
 	redis := os.Getenv("PARLEY_TEST_REDIS_URL")
@@ -72,7 +72,7 @@ func TestTheWholeFleetIsWatchedAtAGateway(t *testing.T) {
 	}
 }
 
-// Who watches the server sees a channel go down and come back.
+// A client that watches the server sees a channel go down and come back.
 func TestChannelsAreWatched(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")

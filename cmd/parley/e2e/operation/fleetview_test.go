@@ -18,7 +18,7 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// fleetStatus is what parley --json status says of a fleet.
+// fleetStatus contains what parley --json status says about a fleet.
 type fleetStatus struct {
 	Fleet *api.Fleet `json:"fleet"`
 	api.CurrentWork
@@ -47,8 +47,8 @@ func readFleetStatus(t *testing.T, w *parleytest.World) (now fleetStatus) {
 	return now
 }
 
-// Whoever asks how a fleet stands is told which processes it has, what each is, and what each holds and works on; of
-// one that was killed nothing, and of one of a release that does not tell, that it is there.
+// The status of a fleet lists its processes with their roles and with what each holds and works on. A killed process is
+// not listed, and a process of a release without this report is listed by its name alone.
 func TestProcessesOfAFleet(t *testing.T) {
 	t.Parallel()
 	redis := os.Getenv("PARLEY_TEST_REDIS_URL")
@@ -119,7 +119,7 @@ func TestProcessesOfAFleet(t *testing.T) {
 	})
 }
 
-// undescribe has a process look like one of a release that does not say what it is.
+// undescribe makes a process look like one of a release that does not report what it is.
 func undescribe(t *testing.T, store, name string) {
 	t.Helper()
 	db, err := sql.Open("pgx", store)
@@ -142,7 +142,7 @@ func lineWith(text, word string) string {
 	return ""
 }
 
-// One server on its own is no fleet.
+// The status of a single server contains no fleet.
 func TestOneServerIsNoFleet(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, busyModel, "")

@@ -21,7 +21,7 @@ import (
 	"parley/tools/nodes"
 )
 
-// A dashboard is deploy/grafana.json, with all fields that it has.
+// A dashboard contains all fields of deploy/grafana.json.
 type dashboard struct {
 	UID, Title, Description, Refresh, Timezone string
 	Tags                                       []string
@@ -32,7 +32,7 @@ type dashboard struct {
 	Panels                                     []panel
 }
 
-// A variable is what people choose above a dashboard.
+// A variable is a choice that people have above a dashboard.
 type variable struct {
 	Name, Label, Type, Definition, AllValue string
 	Hide, Refresh                           int
@@ -41,10 +41,10 @@ type variable struct {
 	Query                                   json.RawMessage
 }
 
-// A source is where a panel's data comes from.
+// A source says where a panel's data comes from.
 type source struct{ Type, UID string }
 
-// A panel is a part of a dashboard.
+// A panel is one part of a dashboard.
 type panel struct {
 	ID                       int
 	Type, Title, Description string
@@ -74,7 +74,7 @@ func readDashboard(t *testing.T) (d dashboard) {
 	return d
 }
 
-// The dashboard has no two panels in one place, and each can be drawn from the Prometheus that people choose.
+// No two panels of the dashboard overlap, and each uses the Prometheus that people choose.
 func TestTheDashboardIsWhole(t *testing.T) {
 	d := readDashboard(t)
 	if d.Title == "" || d.UID == "" || len(d.Templating.List) != 2 || d.Templating.List[0].Name != "datasource" || d.Templating.List[1].Name != "job" {
@@ -114,13 +114,13 @@ func TestTheDashboardIsWhole(t *testing.T) {
 	}
 }
 
-// A prometheus is a real Prometheus that scrapes the server and evaluates the rules of deploy.
+// A prometheus is a real Prometheus server that scrapes Parley and evaluates the rules in deploy.
 type prometheus struct {
 	t   *testing.T
 	url string
 }
 
-// startPrometheus starts a Prometheus with the settings in deploy that scrapes o with this token.
+// startPrometheus starts a Prometheus with the settings in deploy, which scrapes o with this token.
 func startPrometheus(t *testing.T, o *parleytest.HTTPWorld, token string) *prometheus {
 	t.Helper()
 	program := os.Getenv("PARLEY_TEST_PROMETHEUS")
@@ -168,7 +168,7 @@ func startPrometheus(t *testing.T, o *parleytest.HTTPWorld, token string) *prome
 	return p
 }
 
-// ask asks the API of Prometheus, and decodes what it answers into data.
+// ask sends a request to the API of Prometheus, and decodes its answer into data.
 func (p *prometheus) ask(path string, data any) {
 	p.t.Helper()
 	answer, err := http.Get(p.url + "/api/v1/" + path)
@@ -186,7 +186,7 @@ func (p *prometheus) ask(path string, data any) {
 	}
 }
 
-// shows reports whether a query has a number to show.
+// shows reports whether the result of a query contains a number.
 func (p *prometheus) shows(expr string) bool {
 	p.t.Helper()
 	var data struct {
@@ -202,7 +202,8 @@ func (p *prometheus) shows(expr string) bool {
 	return false
 }
 
-// busy is a model that is asked twice, and calls a tool that fails, one that doesn't, and one of a node that is away.
+// busy is a model that is asked twice in each turn. It calls a tool that fails, one that succeeds, and one of a node
+// that is away.
 func busy(r agenttest.Request) agenttest.Response {
 	switch {
 	case strings.HasPrefix(r.Said(), "fail"):
@@ -213,7 +214,8 @@ func busy(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("you said " + r.Said())
 }
 
-// Each query of the dashboard shows a number, and each alert can be evaluated, by a real Prometheus that scrapes the server.
+// A real Prometheus that scrapes the server returns a number for each query of the dashboard, and can evaluate each
+// alert.
 func TestTheDashboardShowsWhatAServerDoes(t *testing.T) {
 	t.Parallel()
 	const token = "token-of-prometheus-in-the-test"

@@ -64,8 +64,8 @@ func TestAHomeThatOthersCanWriteDoesNotStart(t *testing.T) {
 	}
 }
 
-// The program itself refuses, with the code that says that a restart is of no
-// use, and leaves nothing in the home.
+// serve refuses a home that others can write to, exits with the code that says that a restart is useless, and leaves
+// nothing in the home.
 func TestServeRefusesAHomeThatOthersCanWrite(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")
@@ -95,11 +95,10 @@ func TestAHomeOfAnotherUserIsRefused(t *testing.T) {
 	}
 }
 
-// otherUser is who a test is besides root.
+// otherUser is the id of the user that tests become besides root.
 const otherUser = 65533
 
-// asOther is the program as another user, in this world's home, without its
-// configuration.
+// asOther returns a command that runs the program as another user, in this world's home and without its configuration.
 func asOther(t *testing.T, w *parleytest.World, args ...string) *exec.Cmd {
 	t.Helper()
 	if os.Geteuid() != 0 {

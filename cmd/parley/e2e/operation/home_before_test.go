@@ -17,9 +17,8 @@ import (
 	"parley/sessions"
 )
 
-// newHomeBefore makes the home of a bot of the release before this one, in files of their own for
-// the bus, the store and the book: with conversations, pairings, a dead letter, and mail that nobody
-// has answered yet.
+// newHomeBefore makes the home of a bot of the previous release, with separate files for the bus, the store and the
+// book. The home contains conversations, pairings, a dead letter, and messages that nobody has answered yet.
 func newHomeBefore(t *testing.T) *moving {
 	t.Helper()
 	m := &moving{World: parleytest.New(t, parleytest.EchoModel, "\n[agents.defaults]\nqueue = \"followup\"\n")}
@@ -35,7 +34,7 @@ func newHomeBefore(t *testing.T) *moving {
 	return m
 }
 
-// checkConverted checks that a home has all that it had, and that what waited is answered once, in
+// checkConverted checks that a home still contains everything, and that the waiting messages are answered once, in
 // order.
 func (m *moving) checkConverted(p *parleytest.Process) {
 	m.T.Helper()
@@ -71,8 +70,7 @@ func (m *moving) checkConverted(p *parleytest.Process) {
 	}
 }
 
-// filesBefore lists the files of the release before that are in the home, under their old names or
-// set aside.
+// filesBefore returns the names of the previous release's files in the home, under their old names or set aside.
 func (m *moving) filesBefore() (names []string) {
 	m.T.Helper()
 	entries, err := os.ReadDir(m.Home)
@@ -87,9 +85,8 @@ func (m *moving) filesBefore() (names []string) {
 	return names
 }
 
-// A home of the release before is taken over at the start with all that it has, wherever the process
-// is killed meanwhile, and also if that release has left new, empty files before it refused the
-// home.
+// The server converts a home of the previous release at its start and loses nothing, even if the process is killed at
+// any step, and even if that release has left new, empty files before it refused the home.
 func TestHomeOfTheReleaseBefore(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"nowhere", "takeover:begin", "takeover:copied", "takeover:aside bus.db", "takeover:aside book.db"} {
@@ -119,7 +116,7 @@ func TestHomeOfTheReleaseBefore(t *testing.T) {
 	}
 }
 
-// What somebody said is erased also from the files that were set aside.
+// Forgetting also erases a person's words from the files that were set aside.
 func TestForgetReachesWhatWasSetAside(t *testing.T) {
 	t.Parallel()
 	m := newHomeBefore(t)
@@ -141,8 +138,8 @@ func TestForgetReachesWhatWasSetAside(t *testing.T) {
 	p.Stop()
 }
 
-// Looking at a home of the release before changes nothing of it; a command that needs what is in it
-// takes it over.
+// A command that only looks at a home of the previous release changes nothing there. A command that needs the home's
+// data converts the home.
 func TestCommandsOnAHomeOfTheReleaseBefore(t *testing.T) {
 	t.Parallel()
 	m := newHomeBefore(t)

@@ -10,9 +10,9 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// What is installed has the secrets that the configuration reads from variables, is started if that is
-// wanted, says where its log is, and is removed again. systemd's programs are stand-ins that write down
-// how they were called.
+// parley install writes a service with the secrets that the configuration reads from variables, starts it if asked to,
+// and says where its log is. Uninstalling removes it again. The programs of systemd are stand-ins that record how they
+// were called.
 func TestInstallAndUninstall(t *testing.T) {
 	t.Parallel()
 	b := newBeginner(t)

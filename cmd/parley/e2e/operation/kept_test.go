@@ -14,9 +14,9 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// keptTables says of every table what each operation does with it. A table that is
-// added needs a line here, and what the line says. Backup and restore copy the files,
-// and migrate copies every table of the store and the book, and the mail of the bus.
+// keptTables says for each table what each operation does with it. Whoever adds a table adds a line here, and makes the
+// line true. Backup and restore copy the files; migrate copies each table of the store and the book, and the bus's
+// messages.
 func keptTables() map[string]string {
 	const (
 		ids     = "forget, retention, export: it holds ids, times and numbers, nothing that somebody said"
@@ -75,7 +75,7 @@ func keptTables() map[string]string {
 	}
 }
 
-// keptNames says of every file and folder of a home what each operation does with it.
+// keptNames says for each file and folder of a home what each operation does with it.
 func keptNames() map[string]string {
 	const process = "none: it is of the process that runs"
 	return map[string]string{
@@ -94,8 +94,8 @@ func keptNames() map[string]string {
 	}
 }
 
-// keptKeys says of every kind of key in Redis what forget does with it; the rest is
-// the server's to keep, and migrate fills them.
+// keptKeys says for each kind of key in Redis what forget does with it. The Redis server backs up the keys, and migrate
+// writes them.
 func keptKeys() []string {
 	return []string{
 		"state", "heads", "due", "leased", "mail", "dead", "graves", "seen", // mail: by sender and session
@@ -131,9 +131,8 @@ func tablesOf(t *testing.T, file string) (tables map[string]int) {
 	return tables
 }
 
-// Everything that a home and a Redis keep is known to backup, restore, migrate, forget,
-// [retention] and the exports: whoever adds a table, a key or a folder says here what
-// they do with it.
+// Each table, key, file and folder that a home or a Redis keeps has a line here that says what backup, restore,
+// migrate, forget, [retention] and the exports do with it.
 func TestEverythingThatIsKeptIsKnown(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {

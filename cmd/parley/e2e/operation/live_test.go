@@ -13,8 +13,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// status --live is for health checks: it fails where no server answers, also one
-// that stands still, and leaves no trace in the home.
+// status --live, which is meant for health checks, fails if no server answers, even if the server's process exists but
+// is stopped. It leaves no trace in the home.
 func TestStatusLive(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")

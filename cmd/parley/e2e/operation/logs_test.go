@@ -27,7 +27,8 @@ func readAudit(t *testing.T, w *parleytest.World, flags ...string) (records []se
 	return records
 }
 
-// What the bot did and what it did not answer can be read, by kind, person, session and time, and followed.
+// parley logs shows what the bot did and which messages it did not answer. It filters by kind, person, session and
+// time, and can follow new records.
 func TestLogsOfTurnsAndRefusals(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response { return agenttest.Reply("you said " + r.Said()) }, "[limits]\nuser_turns_hour = 1\n")
@@ -95,7 +96,7 @@ func TestLogsOfTurnsAndRefusals(t *testing.T) {
 	}
 }
 
-// followLogs has another stranger write while parley logs --follow runs.
+// followLogs checks that parley logs --follow shows a stranger's message that arrives while it runs.
 func followLogs(t *testing.T, w *parleytest.World) {
 	t.Helper()
 	follow := w.Command("logs", "--follow", "--limit", "1")

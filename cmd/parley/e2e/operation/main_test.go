@@ -1,5 +1,5 @@
-// Package operation tries what an operator does and relies on: setup, start, configuration, doctor,
-// usage and caps, audit, backup, migration, and who may read a home.
+// Package operation tests what operators do and rely on: setup, start, configuration, doctor, usage and caps, audit,
+// backup, migration, and who may read a home.
 package operation
 
 import (
@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(parleytest.Main(m)) }
 
-// loadConfig reads settings as the program does.
+// loadConfig reads a configuration the way the program does.
 func loadConfig(o config.Options) (*config.Config, error) {
 	o.Platforms, o.Tools = platforms.Settings(), server.ToolNames
 	return config.Load(o)

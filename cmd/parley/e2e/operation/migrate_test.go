@@ -26,20 +26,20 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// A moving is a bot in a home, and the Redis and PostgreSQL that it is taken to.
+// A moving is a bot in a home, together with the Redis and the PostgreSQL to which it is migrated.
 type moving struct {
 	*parleytest.World
-	fleet       *parleytest.World // the same bot, over there
+	fleet       *parleytest.World // the same bot after the migration
 	redis, post string
 	prefix      string
 
-	log      map[string][]sessions.Entry // by session
+	log      map[string][]sessions.Entry // the entries, by session
 	pairings []channels.Pairing
 }
 
-// newMoving makes a bot with a past: conversations, pairings, dead letters, and
-// mail that nobody has answered yet, three messages in each of four chats, which
-// two people say in turn: what one says in a row would be one turn.
+// newMoving makes a bot with a past: conversations, pairings, dead letters, and unanswered messages. Each of four chats
+// has three unanswered messages, which two people send in turn, because several messages of one person in a row would
+// be one turn.
 func newMoving(t *testing.T) *moving {
 	t.Helper()
 	place := os.Getenv("PARLEY_TEST_REDIS_URL")
@@ -61,7 +61,8 @@ func newMoving(t *testing.T) *moving {
 	return m
 }
 
-// leadTo sets the places to which the bot is taken, in words of a configuration.
+// leadTo writes the configuration of the bot after the migration: the home's configuration with the formatted text
+// appended.
 func (m *moving) leadTo(format string, args ...any) {
 	m.T.Helper()
 	text, err := os.ReadFile(m.File)
@@ -76,7 +77,7 @@ func (m *moving) leadTo(format string, args ...any) {
 	m.fleet = &there
 }
 
-// fill adds to a home what a server would not have left, and closes it.
+// fill adds conversations, pairings and messages to a home, and closes it.
 func (m *moving) fill(h *hometest.Home) {
 	m.T.Helper()
 	ctx := m.T.Context()
@@ -103,7 +104,7 @@ func (m *moving) fill(h *hometest.Home) {
 	m.log = readLogs(m.T, h.Store)
 }
 
-// readLogs reads every session's log.
+// readLogs reads the log of every session.
 func readLogs(t *testing.T, s *sqlstore.Store) map[string][]sessions.Entry {
 	t.Helper()
 	list, err := s.List(t.Context(), "", 100)
@@ -132,7 +133,7 @@ func (m *moving) migrate(env ...string) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// refused checks that a command is refused for a setting, in words.
+// refused checks that a command fails because of the configuration and prints these words.
 func refused(t *testing.T, w *parleytest.World, words string, args ...string) {
 	t.Helper()
 	if _, stderr, code := w.Run(args...); code != parleytest.ExitConfig || !strings.Contains(stderr, words) {
@@ -140,7 +141,8 @@ func refused(t *testing.T, w *parleytest.World, words string, args ...string) {
 	}
 }
 
-// arrived checks that all is there, and that what waited is answered once, in order.
+// arrived checks that the databases contain everything after the migration, and that the waiting messages are answered
+// once, in order.
 func (m *moving) arrived() {
 	m.T.Helper()
 	store, err := sqlstore.Open(m.T.Context(), m.post)
@@ -203,7 +205,7 @@ func (m *moving) arrived() {
 	}
 }
 
-// bus has the bus over there opened for a while.
+// bus opens the migrated bus and passes it to a function.
 func (m *moving) bus(do func(context.Context, *redisbus.Bus)) {
 	m.T.Helper()
 	b, err := redisbus.Open(m.T.Context(), redisbus.Config{URL: m.redis, Prefix: m.prefix})
@@ -330,8 +332,8 @@ func TestMigrateInTwoSteps(t *testing.T) {
 	m.arrived()
 }
 
-// If the logs and the book are taken alone, the mail waits in a database of the bus's own, wherever
-// the process was killed meanwhile, and is answered once. So it is in a home of the release before.
+// If only the store and the book are migrated, the waiting messages move to a separate database for the bus, even if
+// the process is killed at any step, and are answered once. The same holds for a home of the previous release.
 func TestMigrateLeavesTheMailAtHome(t *testing.T) {
 	t.Parallel()
 	for at, older := range map[string]bool{
@@ -365,7 +367,7 @@ func TestMigrateLeavesTheMailAtHome(t *testing.T) {
 	}
 }
 
-// Whoever gives such a migration up has everything in the home as before.
+// If such a migration is given up, the home still has all its messages.
 func TestMigrationGivenUpLosesNoMail(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"split:copied", "split:removed"} {
@@ -384,7 +386,7 @@ func TestMigrationGivenUpLosesNoMail(t *testing.T) {
 	}
 }
 
-// newMovingAlone makes a bot with a past, which is taken to PostgreSQL without its mail.
+// newMovingAlone makes a bot with a past, whose store and book are migrated to PostgreSQL without its messages.
 func newMovingAlone(t *testing.T, older bool) *moving {
 	t.Helper()
 	m := newHomeBefore(t)
@@ -396,7 +398,7 @@ func newMovingAlone(t *testing.T, older bool) *moving {
 	return m
 }
 
-// checkMailAnswered serves the bot and checks that what waited is answered once, in order.
+// checkMailAnswered runs the bot and checks that the waiting messages are answered once, in order.
 func (m *moving) checkMailAnswered(w *parleytest.World) {
 	m.T.Helper()
 	p := w.Serve()
@@ -421,8 +423,8 @@ func (m *moving) checkMailAnswered(w *parleytest.World) {
 	}
 }
 
-// In the volumes of a fleet the Compose file for one process begins no second bot: serve ends as for a wrong
-// configuration, and names the other file.
+// If the Compose file for one process is used with the volumes of a fleet, it starts no second bot: serve exits with
+// the code for a wrong configuration, and names the right file.
 func TestServeInAFleetsHome(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")

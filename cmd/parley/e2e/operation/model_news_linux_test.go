@@ -17,8 +17,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// Whoever watches a conversation, over HTTP or at a terminal, is told that a model gave no
-// answer and another is asked, what each call has used, and that the past was summed up.
+// A client that watches a conversation, over HTTP or at a terminal, is told when a model fails and another one is
+// asked, what each call has used, and when the past was summarized.
 func TestWatchersAreToldOfTheModelsCalls(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -93,8 +93,7 @@ func TestWatchersAreToldOfTheModelsCalls(t *testing.T) {
 	one.Leaves()
 }
 
-// follow has a program watch a session over HTTP until the test ends; each is called for
-// every event, from one goroutine.
+// follow watches a session over HTTP until the test ends. It calls each for every event, from one goroutine.
 func follow(o *parleytest.HTTPWorld, session string, each func(kind string, data []byte)) {
 	o.T.Helper()
 	req, err := http.NewRequestWithContext(o.T.Context(), http.MethodGet, o.URL+"/v1/sessions/"+session+"/events", nil)

@@ -20,13 +20,13 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// A newcomer is a user of the real program whose home directory has nothing yet.
+// A newcomer is a user of the real program whose home directory is empty.
 type newcomer struct {
 	t    *testing.T
 	dir  string // $HOME
 	cwd  string
 	env  []string
-	uid  int // of whom the program runs as; 0 is who runs the tests
+	uid  int // the user as whom the program runs; 0 means the user who runs the tests
 	exec string
 }
 
@@ -59,7 +59,7 @@ func (n *newcomer) run(args ...string) (out, errs string, code int) {
 	return stdout.String(), stderr.String(), code
 }
 
-// files are the paths below a directory.
+// files returns the paths of the files below a directory.
 func (n *newcomer) files(dir string) (paths []string) {
 	n.t.Helper()
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
@@ -80,7 +80,7 @@ var reading = [][]string{
 	{"dead-letters", "replay", "--all"}, {"forget", "--yes", "--user", "telegram:1"},
 }
 
-// What only reads creates nothing, and says where it has looked.
+// Commands that only read create nothing in an empty home, and say where they have looked.
 func TestReadingCreatesNothing(t *testing.T) {
 	t.Parallel()
 	n := newNewcomer(t)
@@ -112,7 +112,7 @@ func TestReadingCreatesNothing(t *testing.T) {
 	}
 }
 
-// A home whose database is missing is given no other.
+// If the database of a home is missing, commands that only read do not create a new one.
 func TestReadingMakesNoMissingPart(t *testing.T) {
 	t.Parallel()
 	n := newNewcomer(t)
@@ -133,8 +133,8 @@ func TestReadingMakesNoMissingPart(t *testing.T) {
 	}
 }
 
-// Where a fleet's process has its home, a command without the fleet's
-// configuration begins no data of its own: serve would not start beside it.
+// In the home of a fleet's process, a command without the fleet's configuration creates no database, because serve
+// would then refuse to start.
 func TestFleetsHomeWithoutItsConfiguration(t *testing.T) {
 	t.Parallel()
 	n := newNewcomer(t)
@@ -169,8 +169,7 @@ func TestFleetsHomeWithoutItsConfiguration(t *testing.T) {
 	}
 }
 
-// A fleet's process starts again whatever was called in its home without the
-// fleet's configuration.
+// A process of a fleet still starts after commands ran in its home without the fleet's configuration.
 func TestFleetServesAfterCommandsWithoutItsConfiguration(t *testing.T) {
 	t.Parallel()
 	redis := os.Getenv("PARLEY_TEST_REDIS_URL")
@@ -193,7 +192,7 @@ func TestFleetServesAfterCommandsWithoutItsConfiguration(t *testing.T) {
 	}
 }
 
-// A ./parley.toml that is not obeyed is told.
+// Commands that ignore a ./parley.toml say so.
 func TestLocalConfigurationThatIsNotRead(t *testing.T) {
 	t.Parallel()
 	n := newNewcomer(t)
@@ -217,8 +216,7 @@ func TestLocalConfigurationThatIsNotRead(t *testing.T) {
 	}
 }
 
-// Without a server the commands on people serve themselves. An owner's code begins
-// the home.
+// Without a server, the commands about people open the home themselves. A code for the owner creates the home.
 func TestPeopleWithoutAServer(t *testing.T) {
 	t.Parallel()
 	n := newNewcomer(t)
@@ -254,7 +252,7 @@ func TestPeopleWithoutAServer(t *testing.T) {
 	}
 }
 
-// A secret that a command has no use for does not stop it.
+// A missing secret does not stop a command that has no use for it.
 func TestCommandsNeedNoSecretThatTheyDoNotUse(t *testing.T) {
 	t.Parallel()
 	n := newNewcomer(t)
@@ -299,7 +297,7 @@ may = ["send"]
 	}
 }
 
-// What root does in the home of a service leaves nothing that its user cannot use.
+// After root has run commands in the home of a service, the service's user can still use every file.
 func TestRootInAnothersHome(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

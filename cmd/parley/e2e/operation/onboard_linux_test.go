@@ -19,7 +19,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// A beginner is somebody with an empty home, a model's server, and a terminal.
+// A beginner is a person with an empty home, a model server and a terminal.
 type beginner struct {
 	t     *testing.T
 	model *agenttest.Server
@@ -35,7 +35,7 @@ func newBeginner(t *testing.T) *beginner {
 	return b
 }
 
-// below serves the model below a path alone, as most servers do, and returns the address without it.
+// below serves the model only below a path, as most servers do, and returns the address without the path.
 func (b *beginner) below(path string) string {
 	b.t.Helper()
 	to, err := url.Parse(b.url)
@@ -49,7 +49,7 @@ func (b *beginner) below(path string) string {
 	return front.URL
 }
 
-// command is the program in the beginner's home.
+// command returns a command that runs the program in the beginner's home.
 func (b *beginner) command(args ...string) *exec.Cmd {
 	b.t.Helper()
 	path, err := parleytest.Binary()
@@ -62,7 +62,7 @@ func (b *beginner) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// written is a file below the folder of the settings.
+// written returns the content of a file below the folder of the settings.
 func (b *beginner) written(name string) string {
 	b.t.Helper()
 	path := filepath.Join(b.home, ".parley", name)
@@ -76,8 +76,8 @@ func (b *beginner) written(name string) string {
 	return string(raw)
 }
 
-// From an empty home a provider's key leads to an answer, and stands in no file but its own. What does
-// not work is asked again, a step back leads to the question before, and until the end nothing is written.
+// From an empty home, a provider's key leads to an answer, and the key is only in its own file. If an input does not
+// work, onboard asks again. A step back leads to the previous question, and onboard writes nothing until the end.
 func TestOnboardWithAKey(t *testing.T) {
 	t.Parallel()
 	b := newBeginner(t)
@@ -135,7 +135,7 @@ func TestOnboardWithAKey(t *testing.T) {
 	}
 }
 
-// A model that its server lists and that does not answer is not written.
+// onboard does not write a model that its server lists but that does not answer.
 func TestOnboardTriesTheModel(t *testing.T) {
 	t.Parallel()
 	b := newBeginner(t)
@@ -162,8 +162,8 @@ func TestOnboardTriesTheModel(t *testing.T) {
 	}
 }
 
-// A server of one's own is found without a key, and a configuration that is there is
-// replaced only where that is wanted, and kept.
+// onboard finds a local model server without a key. It replaces an existing configuration only if the person agrees,
+// and then keeps a copy.
 func TestOnboardWithALocalServer(t *testing.T) {
 	t.Parallel()
 	b := newBeginner(t)
@@ -208,8 +208,8 @@ func TestOnboardWithALocalServer(t *testing.T) {
 	}
 }
 
-// Who has begun with the demo adds a model in its place, then another one behind it, and a channel; what
-// the file has beside stays, comments and order included.
+// A person who started with the demo model can replace it by a model, add another model behind that one, and add a
+// channel. The rest of the file stays as it was, including comments and order.
 func TestOnboardAdds(t *testing.T) {
 	t.Parallel()
 	b := newBeginner(t)
@@ -277,7 +277,7 @@ func TestOnboardAdds(t *testing.T) {
 	}
 }
 
-// Each platform's steps are told by the program itself, with what has to be pasted or opened.
+// onboard itself explains the steps for each platform, with the texts to paste and the addresses to open.
 func TestOnboardExplainsPlatforms(t *testing.T) {
 	t.Parallel()
 	b := newBeginner(t)
@@ -314,10 +314,10 @@ func TestOnboardExplainsPlatforms(t *testing.T) {
 	}
 }
 
-// ownersLink is what serve prints for whoever is to own the bot.
+// ownersLink matches the link that serve prints for the future owner of the bot.
 var ownersLink = regexp.MustCompile(`https://t\.me/parleybot\?start=([A-Za-z0-9_-]+)`)
 
-// A Telegram bot is tried out, and answers its owner in the end.
+// onboard tries out a Telegram bot, and in the end the bot answers its owner.
 func TestOnboardWithTelegram(t *testing.T) {
 	t.Parallel()
 	b := newBeginner(t)
@@ -369,7 +369,7 @@ func TestOnboardWithTelegram(t *testing.T) {
 	}
 }
 
-// Where nobody can be asked, flags do it, and what is missing is named.
+// If onboard cannot ask anybody, flags replace the answers, and onboard names what is missing.
 func TestOnboardByFlags(t *testing.T) {
 	t.Parallel()
 	b := newBeginner(t)
@@ -411,7 +411,7 @@ func TestOnboardByFlags(t *testing.T) {
 	}
 }
 
-// Whoever begins in any of these ways is told of onboard.
+// Each of these ways to start names parley onboard.
 func TestOnboardIsNamed(t *testing.T) {
 	t.Parallel()
 	b := newBeginner(t)

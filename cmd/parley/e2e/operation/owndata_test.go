@@ -9,8 +9,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// A person has what they said sent to them, and erases it, by themselves, in the chat with
-// the bot alone; nobody else loses anything.
+// A person can get a copy of everything they said, and can erase it, in the private chat with the bot. Nobody else
+// loses anything.
 func TestAPersonTakesAndErasesWhatTheySaid(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")

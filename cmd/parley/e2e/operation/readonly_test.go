@@ -9,9 +9,8 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// A PostgreSQL that can be read and doesn't accept writes, as after a failover to a
-// standby, is away: what is said meanwhile waits and is given up by nobody, and
-// is answered soon after it takes them again.
+// The bot treats a PostgreSQL that accepts no writes, as after a failover to a standby, as unavailable. Messages wait
+// meanwhile and none is given up. The bot answers them soon after the database accepts writes again.
 func TestStoreThatTakesNoWritesIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	pg := sqldbtest.Start(t)

@@ -17,8 +17,8 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// What is away may come back, so the server is to be started again: it is no
-// fault of the configuration. It says all the same where the address stands.
+// If a database or the model server is unavailable at the start, serve exits with a code that allows a restart, because
+// the configuration is not wrong. The error still names the line of the address.
 func TestWhatIsAwayAtTheStart(t *testing.T) {
 	t.Parallel()
 	const postgres = "[store]\nurl = \"postgres://u:hunter2@127.0.0.1:1/d\"\n"
@@ -38,7 +38,7 @@ func TestWhatIsAwayAtTheStart(t *testing.T) {
 	}
 }
 
-// A command from a home where nobody serves sees the fleet's mail.
+// Commands that only read work over a fleet from a home without a server, and do not create the home.
 func TestCommandsOverAFleet(t *testing.T) {
 	t.Parallel()
 	redis := os.Getenv("PARLEY_TEST_REDIS_URL")
@@ -87,7 +87,7 @@ func TestCommandsOverAFleet(t *testing.T) {
 	}
 }
 
-// The book that was taken elsewhere is not written here anymore.
+// Commands about people refuse to work in a home whose book was migrated elsewhere.
 func TestPairingsOfAHomeThatMoved(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")
@@ -102,8 +102,8 @@ func TestPairingsOfAHomeThatMoved(t *testing.T) {
 	}
 }
 
-// Each store has a workspace root of its own, which every process of its fleet
-// shares; who moves a store is told what stands in the way.
+// Each store needs its own workspace root, which all processes of its fleet share. The error for the root of another
+// store says how to continue.
 func TestWorkspaceOfAnotherStore(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// serve says what to do next where nothing is configured.
+// If nothing is configured, serve says what to do next.
 func TestServeWithNothingConfigured(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")
@@ -28,7 +28,7 @@ func TestServeWithNothingConfigured(t *testing.T) {
 	parleytest.Must(t, <-p.Ended)
 }
 
-// Where the log is JSON, each line is: programs read it. A clean stop has nothing to warn of.
+// With a JSON log, each line of the log is JSON, because programs read it. A clean stop logs no warnings.
 func TestEachLineOfTheLogIsJSON(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")
@@ -52,7 +52,7 @@ func TestEachLineOfTheLogIsJSON(t *testing.T) {
 	}
 }
 
-// Who is told to end while it waits for its database has not failed.
+// If serve is told to end while it waits for its database, it exits without an error.
 func TestServeEndsWhileItStarts(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")

@@ -19,8 +19,8 @@ func atLongHome(t *testing.T, w *parleytest.World) {
 	parleytest.Must(t, os.MkdirAll(w.Home, 0o700))
 }
 
-// The socket of such a home lies in a folder of nobody else's, under a name that
-// nobody foresees, and goes with its server, also with one that was killed.
+// The socket of a home with a long path is in a folder that only its user can enter, with a random name. The folder is
+// removed when its server ends, and after a kill when the next server starts.
 func TestSocketOfAHomeWithALongPath(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")
@@ -66,8 +66,7 @@ func TestSocketOfAHomeWithALongPath(t *testing.T) {
 	}
 }
 
-// Whoever gets at the socket of somebody else is refused by the kernel's word on
-// who they are, not only by modes.
+// The socket refuses other users because of the user id that the kernel reports, not only because of file modes.
 func TestSocketServesItsOwnUserAlone(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")
@@ -86,8 +85,7 @@ func TestSocketServesItsOwnUserAlone(t *testing.T) {
 	}
 }
 
-// A command says nothing to a server of another user that has got into the
-// place of the home's own.
+// A command sends nothing to a server of another user that has replaced the home's own server.
 func TestCommandsTrustNoOtherUsersServer(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")
@@ -115,8 +113,8 @@ func TestCommandsTrustNoOtherUsersServer(t *testing.T) {
 	}
 }
 
-// --listen none and --listen "" switch HTTP off, whatever is configured, but not where a platform's
-// requests would have nobody to go to.
+// --listen none and --listen "" switch HTTP off regardless of the configuration, unless a platform needs HTTP to
+// deliver its requests.
 func TestServeListensNowhereIfToldSo(t *testing.T) {
 	t.Parallel()
 	for _, none := range []string{"none", ""} {

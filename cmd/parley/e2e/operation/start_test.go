@@ -11,8 +11,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// What begins before the home is open must not disturb the process that has it: Telegram ends a
-// poll when another one begins.
+// A process that cannot get the home does not poll Telegram, because that would end the poll of the process that has
+// the home.
 func TestAProcessThatIsRefusedTheHomePollsNobody(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(agenttest.Request) agenttest.Response { return agenttest.Reply("here I am") }, "")

@@ -15,7 +15,7 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// busyModel does what it is told, with a word that no status may show.
+// busyModel is a model that does what a person says, with a word that the status must not show.
 func busyModel(r agenttest.Request) agenttest.Response {
 	if r.Rounds() > 0 {
 		return agenttest.Reply("done: " + strings.Join(r.Results(), " "))
@@ -33,8 +33,8 @@ func busyModel(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("xyzzyplugh")
 }
 
-// readStatus returns what parley status says, for programs and for people. It fails the test if that has
-// anything that was said.
+// readStatus returns what parley status says, as JSON and as text. It fails the test if the status contains any words
+// that were said.
 func readStatus(t *testing.T, w *parleytest.World) (now api.CurrentWork, text string) {
 	t.Helper()
 	raw, errs, code := w.Run("--json", "status")
@@ -49,8 +49,8 @@ func readStatus(t *testing.T, w *parleytest.World) (now api.CurrentWork, text st
 	return now, text
 }
 
-// Who asks how the bot stands is told which turns run and in which tool, which requests wait for whom, which
-// jobs run and what is due next; and after the process was killed, what waits.
+// parley status shows which turns run and in which tool, which requests wait for whom, which jobs run, and what is due
+// next. After the process was killed, it shows what waits.
 func TestStatusSaysWhatTheBotIsAt(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, busyModel, parleytest.WithShell+"[tools]\nask = [\"write_file\"]\n")
@@ -93,7 +93,7 @@ func TestStatusSaysWhatTheBotIsAt(t *testing.T) {
 	parleytest.Wants(t, text, "no server is running", "1 conversation waiting for a worker:", "main:telegram:2")
 }
 
-// Any process of a fleet tells what all of them are at.
+// Each process of a fleet shows what all processes work on.
 func TestStatusOfAFleet(t *testing.T) {
 	t.Parallel()
 	redis := os.Getenv("PARLEY_TEST_REDIS_URL")

@@ -25,13 +25,13 @@ const subscriberSecret = "secret-of-the-subscriber-0000"
 type subscriber struct {
 	t      *testing.T
 	server *httptest.Server
-	refuse atomic.Bool // whether it answers with 500
+	refuse atomic.Bool // whether it answers with status 500
 
 	mu  sync.Mutex
 	got []posted
 }
 
-// A posted is an event as it was posted.
+// A posted is the body of a posted event.
 type posted struct {
 	ID, Type string
 	Data     struct{ Session, Turn, ID, State, Text, Tool string }
@@ -63,12 +63,12 @@ func (s *subscriber) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.got = append(s.got, p)
 }
 
-// settings returns the subscription of this name, with more below it.
+// settings returns the configuration of a subscription with this name, with more lines below it.
 func (s *subscriber) settings(name, events, more string) string {
 	return fmt.Sprintf("\n[subscriptions.%s]\nurl = %q\nsecret = %q\nevents = %s\n%s\n", name, s.server.URL, subscriberSecret, events, more)
 }
 
-// once returns what came, each event once and where it came first.
+// once returns the events in the order of their first arrival, without repeats.
 func (s *subscriber) once() (all []posted) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +80,7 @@ func (s *subscriber) once() (all []posted) {
 	return all
 }
 
-// of returns the types of the events of a session, in their order.
+// of returns the types of a session's events, in order.
 func (s *subscriber) of(session string) (types []string) {
 	for _, p := range s.once() {
 		if p.Data.Session == session {
@@ -90,7 +90,8 @@ func (s *subscriber) of(session string) (types []string) {
 	return types
 }
 
-// A subscriber is told each turn, wherever the server is killed; one with text gets the words, another none.
+// A subscriber gets the events of each turn, even if the server is killed at any step. A subscriber with text gets the
+// words of the messages, and other subscribers get none.
 func TestSubscribersAreToldWhereverTheServerIsKilled(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"c1:before", "c1", "c6:before", "c6", "c7:published", "settled", "subscription:posted", "subscription:posted/2", "subscription:removed"} {
@@ -128,7 +129,7 @@ func TestSubscribersAreToldWhereverTheServerIsKilled(t *testing.T) {
 	}
 }
 
-// handingOut is a model that hands what it is told to a sub-agent, which reports it.
+// handingOut is a model that gives what it is told to a sub-agent, which reports it.
 func handingOut(r agenttest.Request) agenttest.Response {
 	results := false
 	for _, m := range r.Messages() {
@@ -143,7 +144,7 @@ func handingOut(r agenttest.Request) agenttest.Response {
 	return agenttest.Calls(agenttest.Call("task", `{"prompt": "a secret"}`))
 }
 
-// A subscriber is told when a task begins and ends, wherever the server is killed.
+// A subscriber gets an event when a task begins and when it ends, even if the server is killed at any step.
 func TestSubscribersAreToldOfTasksWhereverTheServerIsKilled(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"task:recorded", "park:before", "task:running", "park:handed", "task:ended", "task:told", "unpark"} {
@@ -169,7 +170,7 @@ func TestSubscribersAreToldOfTasksWhereverTheServerIsKilled(t *testing.T) {
 	}
 }
 
-// A subscriber is told what an operator does with a dead letter, wherever the server is killed.
+// A subscriber gets an event when an operator replays or drops a dead letter, even if the server is killed at any step.
 func TestSubscribersAreToldOfReplaysWhereverTheServerIsKilled(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"subscription:letters", "subscription:letter_noted", "subscription:letter_moved"} {
@@ -212,7 +213,7 @@ func TestSubscribersAreToldOfReplaysWhereverTheServerIsKilled(t *testing.T) {
 	}
 }
 
-// A subscriber is told later of what the command does with a dead letter while no server runs.
+// If a command drops a dead letter while no server runs, the subscriber gets the event later.
 func TestSubscribersAreToldOfWhatIsDroppedWithoutAServer(t *testing.T) {
 	t.Parallel()
 	to := newSubscriber(t)
@@ -233,8 +234,8 @@ func TestSubscribersAreToldOfWhatIsDroppedWithoutAServer(t *testing.T) {
 	p.Stop()
 }
 
-// Owners and the operator hear of a subscriber that accepts nothing. A reload takes effect at once; what waited goes
-// to the new place.
+// The owners and the operator are told that a subscriber accepts no events. A reload takes effect at once, and the
+// waiting events go to the new address.
 func TestADeadSubscriberIsTold(t *testing.T) {
 	t.Parallel()
 	dead, to := newSubscriber(t), newSubscriber(t)

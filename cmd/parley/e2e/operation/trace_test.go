@@ -40,7 +40,7 @@ func namedIn(spans []otlptest.Span, trace string) (names []string) {
 	return names
 }
 
-// turnOf returns the only turn among spans; false if there is none yet.
+// turnOf returns the only turn among the spans, and false if there is none yet.
 func turnOf(t *testing.T, spans []otlptest.Span) (turn otlptest.Span, ok bool) {
 	t.Helper()
 	for _, s := range spans {
@@ -55,7 +55,7 @@ func turnOf(t *testing.T, spans []otlptest.Span) (turn otlptest.Span, ok bool) {
 	return turn, ok
 }
 
-// writing writes a file, and then answers.
+// writing is a model that writes a file, and then answers.
 func writing(r agenttest.Request) agenttest.Response {
 	if r.Rounds() == 0 {
 		return agenttest.Calls(agenttest.Call("write_file", `{"path":"a.txt","content":"rhubarb"}`))
@@ -63,7 +63,7 @@ func writing(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("marzipan for " + r.Said())
 }
 
-// What a gateway, two workers and an approval do for one message is one trace, which says nothing of what was said.
+// What a gateway, two workers and an approval do for one message is one trace, which contains nothing of what was said.
 func TestTheProcessesOfAFleetMakeOneTrace(t *testing.T) {
 	t.Parallel()
 	c := otlptest.New(t)
@@ -115,7 +115,7 @@ func TestTheProcessesOfAFleetMakeOneTrace(t *testing.T) {
 	}
 }
 
-// endAll ends processes of a fleet in an orderly way.
+// endAll ends processes of a fleet in good order.
 func endAll(t *testing.T, all ...*parleytest.Process) {
 	t.Helper()
 	for _, p := range all {
@@ -128,7 +128,7 @@ func isNamed(name string) func(otlptest.Span) bool {
 	return func(s otlptest.Span) bool { return s.Name == name }
 }
 
-// Wherever a worker is killed in a turn, the trace is whole in the end.
+// If a worker is killed at any step of a turn, the trace is complete in the end.
 func TestATurnThatIsResumedIsOneTrace(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"c3", "c4:held", "c5", "c6", "c7:published"} {
@@ -162,7 +162,8 @@ func TestATurnThatIsResumedIsOneTrace(t *testing.T) {
 	}
 }
 
-// With texts, a trace has what was said and done, without secrets; a reload turns that on, and all off.
+// With texts enabled, a trace contains what was said and done, but no secrets. A reload turns the texts on, and turns
+// all traces off.
 func TestTracesHaveTextsIfTheOperatorWantsThem(t *testing.T) {
 	t.Parallel()
 	c := otlptest.New(t)
@@ -213,7 +214,7 @@ func TestTracesHaveTextsIfTheOperatorWantsThem(t *testing.T) {
 	}
 }
 
-// delegating returns a model that hands what it is told to a sub-agent, and fails once if it is told to.
+// delegating returns a model that gives what it is told to a sub-agent, and that fails once if it is told to.
 func delegating() agenttest.Script {
 	var failed atomic.Bool
 	return func(r agenttest.Request) agenttest.Response {
@@ -234,7 +235,7 @@ func delegate(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("it is done")
 }
 
-// Each message begins a trace that is whole, wherever it comes from and whatever becomes of it.
+// Each message begins a complete trace, no matter where it comes from and how it ends.
 func TestEveryKindOfMessageMakesAWholeTrace(t *testing.T) {
 	t.Parallel()
 	c := otlptest.New(t)

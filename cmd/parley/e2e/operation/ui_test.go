@@ -12,8 +12,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// An owner gets a link to the page on a phone, the link signs a browser in once, and nobody else gets
-// one. Telegram's person 1 is the owner.
+// An owner can get a link to the page in a chat, the link signs in one browser once, and nobody else gets a link.
+// Telegram's person 1 is the owner.
 func TestAnOwnerOpensThePageFromAChat(t *testing.T) {
 	t.Parallel()
 	o := parleytest.ListenHTTP(parleytest.New(t, parleytest.EchoModel, "public_url = \"https://bot.example\"\nhosts = [\"bot.example\"]\n"))

@@ -16,8 +16,8 @@ import (
 	"parley/sessions/bill"
 )
 
-// priced makes a world whose model costs a dollar for a million tokens of the prompt, and
-// two for one of the answer.
+// priced makes a world whose model costs a dollar for a million tokens of the prompt, and two dollars for a million
+// tokens of the answer.
 func priced(t *testing.T, script agenttest.Script, more string) *parleytest.World {
 	t.Helper()
 	w := parleytest.New(t, script, more)
@@ -27,8 +27,8 @@ func priced(t *testing.T, script agenttest.Script, more string) *parleytest.Worl
 	return w
 }
 
-// Each call's tokens and cost can be seen by who made it, and by who runs the bot, also
-// after it was forgotten who that was.
+// People can see the tokens and costs of their own calls, and operators those of all calls, even after the person was
+// forgotten.
 func TestUsageOfAServer(t *testing.T) {
 	t.Parallel()
 	w := priced(t, agenttest.Always(agenttest.Reply("fine")), "")
@@ -73,7 +73,7 @@ func TestUsageOfAServer(t *testing.T) {
 	serving.Stop()
 }
 
-// What a model costs is to be known where a list or a price is wrong.
+// The server does not start with a wrong price or price list, and the error names the setting.
 func TestAWrongPriceStopsTheStart(t *testing.T) {
 	t.Parallel()
 	for more, want := range map[string]string{
@@ -94,8 +94,8 @@ func TestAWrongPriceStopsTheStart(t *testing.T) {
 	}
 }
 
-// Caps hold for a person and for all, also after a restart, and who meets one is told
-// when it opens again.
+// Caps hold for each person and for everyone together, even after a restart. A person who reaches a cap is told when
+// they can continue.
 func TestCapsOfAServer(t *testing.T) {
 	t.Parallel()
 	w := priced(t, agenttest.Always(parleytest.Costs("0.295")), "[budget]\nuser_day = 0.3\nday = 0.6\n")
@@ -134,7 +134,7 @@ func TestCapsOfAServer(t *testing.T) {
 	}
 }
 
-// A cap that nothing can be held against stops the start.
+// The server does not start with a cap on the cost of a model without a price.
 func TestACapWithoutAPriceStopsTheStart(t *testing.T) {
 	t.Parallel()
 	for _, more := range []string{"[budget]\nday = 5\n", "[agents.main]\nday = 5\n", "[agents.defaults]\nday = 5\n"} {
@@ -145,7 +145,7 @@ func TestACapWithoutAPriceStopsTheStart(t *testing.T) {
 	}
 }
 
-// A cap that comes while it serves, and that nothing can be held against, is told.
+// If a reload adds a cap on the cost of a model without a price, the server warns.
 func TestACapWithoutAPriceIsToldAtAReload(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, agenttest.Always(agenttest.Reply("fine")), "")
@@ -162,8 +162,8 @@ func TestACapWithoutAPriceIsToldAtAReload(t *testing.T) {
 	serving.Stop()
 }
 
-// Whoever owns a bot that was used before hears which caps hold now, and when they are
-// nearly used up.
+// After an update of a bot that was used before, the owner is told which caps now hold, and when they are nearly used
+// up.
 func TestOwnersHearOfCaps(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, agenttest.Always(parleytest.Costs("0.295")), "[notices]\nafter = \"1s\"\n")
@@ -196,7 +196,7 @@ func TestOwnersHearOfCaps(t *testing.T) {
 	serving.Stop()
 }
 
-// A heartbeat costs no more in a day than it may, and people are told once that it stopped.
+// A heartbeat costs no more in a day than its limit allows, and people are told once that it stopped.
 func TestAHeartbeatCostsNoMoreThanItMay(t *testing.T) {
 	t.Parallel()
 	const most = 40_000 // micro-dollars

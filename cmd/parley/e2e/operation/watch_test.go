@@ -11,9 +11,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// Owners are told on Telegram that Slack is down, and that it is back; and of a message
-// that was given up, and that none is left: each once, also when the process is killed
-// with the news noted or not.
+// The bot tells its owners on Telegram when Slack goes down and comes back, when a message is given up, and when no
+// dead letter is left. Each notice arrives once, even if the process is killed before or after it records the notice.
 func TestOwnersHearWhatIsWrongAndWhenItIsOver(t *testing.T) {
 	t.Parallel()
 	sl := slacktest.New(parleytest.SlackBot, parleytest.SlackApp)

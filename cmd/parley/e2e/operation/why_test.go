@@ -11,8 +11,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// readWhy returns what parley why says, for programs and for people. It fails the test if that has
-// anything that was said.
+// readWhy returns what parley why says, as JSON and as text. It fails the test if the report contains any words that
+// were said.
 func readWhy(t *testing.T, w *parleytest.World, about string) (told why.Report, text string) {
 	t.Helper()
 	raw, errs, code := w.Run("--json", "why", about)
@@ -27,7 +27,7 @@ func readWhy(t *testing.T, w *parleytest.World, about string) (told why.Report, 
 	return told, text
 }
 
-// wantStory fails the test unless a story has this outcome and these steps, in their order.
+// wantStory checks that a story has this outcome, and these steps in this order.
 func wantStory(t *testing.T, s why.Story, outcome string, steps ...string) {
 	t.Helper()
 	var all []string
@@ -48,7 +48,7 @@ func wantStory(t *testing.T, s why.Story, outcome string, steps ...string) {
 	}
 }
 
-// whyModel writes a file where it is told to, and else answers.
+// whyModel is a model that writes or reads a file if it is told to, and otherwise answers.
 func whyModel(r agenttest.Request) agenttest.Response {
 	switch {
 	case r.Rounds() == 0 && strings.Contains(r.Said(), "write"):
@@ -59,8 +59,8 @@ func whyModel(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("xyzzyplugh")
 }
 
-// What became of a message is told from when it came to what was sent, whoever asks about the message, the
-// conversation or the chat, and whether or not a server runs.
+// parley why shows the story of a message from its arrival to what was sent, for a message, a conversation or a chat,
+// with and without a server.
 func TestWhy(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, whyModel, "[tools]\nask = [\"write_file\"]\n[limits]\nuser_turns_hour = 2\n")
@@ -110,7 +110,7 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// wantAnswered fails the test unless messages that were let in are told of.
+// wantAnswered checks the stories of messages that the bot accepted.
 func wantAnswered(t *testing.T, w *parleytest.World) {
 	t.Helper()
 	told, text := readWhy(t, w, "main:telegram:2")
@@ -149,7 +149,7 @@ func wantAnswered(t *testing.T, w *parleytest.World) {
 	wantStory(t, told.Messages[0], "undelivered", "ended: the turn was finished", "was not sent to telegram:6", "dead_letter: ", "so it's a dead letter in the topic outbound/telegram")
 }
 
-// wantUnanswered fails the test unless messages that were refused are told of, with the rule.
+// wantUnanswered checks the stories of messages that the bot refused, and that each names the rule.
 func wantUnanswered(t *testing.T, w *parleytest.World) {
 	t.Helper()
 	for about, rule := range map[string]string{"telegram:5000": "stranger", "telegram:-77": "not_mentioned"} {
@@ -172,8 +172,8 @@ func wantUnanswered(t *testing.T, w *parleytest.World) {
 	wantStory(t, told.Messages[2], "answered")
 }
 
-// A message in a group of Slack or Discord that is not said to the bot is told of, with no record of who said
-// it, though nothing of it is handed on; and a thread in which the bot takes part is none of that.
+// parley why explains that a message in a group of Slack or Discord was refused because it did not mention the bot. The
+// record does not say who sent the message. A thread in which the bot takes part has no such records.
 func TestWhyAGroupIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	sw, sl := parleytest.NewSlack(t, whyModel)
