@@ -20,7 +20,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// entriesOf makes the log of a session with so many turns of six entries: a call with its result, and an answer.
+// entriesOf returns the log of a session with this many turns of six entries each. A turn includes a call with its
+// result, and an answer.
 func entriesOf(turns int) []map[string]any {
 	var all []map[string]any
 	add := func(turn int, kind string, data map[string]any, more ...string) {
@@ -42,7 +43,7 @@ func entriesOf(turns int) []map[string]any {
 	return all
 }
 
-// keeps has a stage keep a session's log.
+// keeps makes a stage serve these entries as its session's log.
 func (s *stage) keeps(entries []map[string]any) {
 	s.sessions = func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = fmt.Fprintf(w, `{"sessions":[{"key":"main:web:owner:x","entries":%d,"created":"2026-01-02T03:04:05Z","updated":"2026-01-02T03:04:05Z"}]}`, len(entries))
@@ -58,7 +59,7 @@ func serveEntries(w http.ResponseWriter, r *http.Request, entries []map[string]a
 	_ = json.NewEncoder(w).Encode(map[string]any{"last": len(entries), "entries": entries[after:min(after+limit, len(entries))]})
 }
 
-// snapshot tells a snapshot with the newest turns of a log, as the server does.
+// snapshot sends a snapshot with the newest turns of a log, as the server does.
 func (s *stage) snapshot(entries []map[string]any) {
 	var turns, blocks []map[string]any
 	for _, e := range entries {
@@ -86,13 +87,15 @@ func (s *stage) snapshot(entries []map[string]any) {
 	s.tell(0, "snapshot", string(raw))
 }
 
-// longTasks has a tab note how long each task lasted that kept the page from acting for more than 50 ms.
+// longTasks makes a tab record the length of each task that blocked the page for more than 50 ms.
 const longTasks = `(window.tasks = [], new PerformanceObserver(l => window.tasks.push(...l.getEntries().map(e => e.duration))).observe({type: 'longtask'}), true)`
 
-// traceCategories are what a trace has: the tasks of threads, and what runs in them, also to collect garbage.
+// traceCategories are the categories of a trace: the tasks of threads, and what runs in the tasks, including garbage
+// collection.
 var traceCategories = &tracing.TraceConfig{IncludedCategories: []string{"devtools.timeline", "disabled-by-default-devtools.timeline", "v8"}, ExcludedCategories: []string{"*"}}
 
-// trace begins a trace of the browser. The function that it returns ends it, and returns what the tab's page did.
+// trace starts a trace of the browser. The function that it returns ends the trace, and returns what the tab's page
+// did.
 func (x *tab) trace() (end func() []traced) {
 	command(x, tracing.Start, tracing.StartParams{TransferMode: tracing.StartTransferModeReturnAsStream, TraceConfig: traceCategories})
 	eval[bool](x, "(console.timeStamp('this page'), true)")
@@ -119,7 +122,7 @@ func (x *tab) trace() (end func() []traced) {
 	}
 }
 
-// ofThisPage returns what the thread did that noted the beginning of the trace. Other tabs may be open.
+// ofThisPage returns the events of the thread that recorded the beginning of the trace, because other tabs may be open.
 func ofThisPage(all []traced) []traced {
 	n := slices.IndexFunc(all, func(e traced) bool { return e.Name == "TimeStamp" })
 	if n < 0 {
@@ -129,7 +132,7 @@ func ofThisPage(all []traced) []traced {
 	return slices.DeleteFunc(all, func(e traced) bool { return e.Pid != noted.Pid || e.Tid != noted.Tid })
 }
 
-// command gives a tab's browser a command.
+// command sends a command to a tab's browser, and returns the result.
 func command[P, R any](x *tab, c cdp.Command[P, R], params P) (result R) {
 	x.t.Helper()
 	x.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) (err error) {
@@ -139,15 +142,15 @@ func command[P, R any](x *tab, c cdp.Command[P, R], params P) (result R) {
 	return result
 }
 
-// A traced is something in a trace: a task of a thread, or what ran in it. Times are in microseconds; Tdur is without the
-// time for which the thread waited for a processor.
+// A traced is an event of a trace: a task of a thread, or something that ran in a task. Times are in microseconds; Tdur
+// excludes the time for which the thread waited for a processor.
 type traced struct {
 	Name          string
 	Pid, Tid      int
 	Ts, Dur, Tdur float64
 }
 
-// longestTask returns the task in which a page worked longest, in milliseconds, and in words what ran in it.
+// longestTask returns the longest working time of a task in milliseconds, and a description of what ran in that task.
 func longestTask(all []traced) (ms float64, what string) {
 	var longest traced
 	for _, e := range all {
@@ -168,11 +171,11 @@ func longestTask(all []traced) (ms float64, what string) {
 	return longest.Tdur / 1000, fmt.Sprintf("%.1f ms of work in %.1f ms%s", longest.Tdur/1000, longest.Dur/1000, what)
 }
 
-// BenchmarkALongConversation opens the page with a session, has turns come until it holds the most that it does, reads
-// all its 10,000 entries back, and then has an answer come with 200 tokens a second, for ten seconds: as it begins, all
-// that was read back leaves, and the oldest turns. It says when the page first showed something, how long the longest
-// task of each part kept the page from acting (0 if none took longer than 50 ms), and how long the page worked in the
-// task with the most work: on a busy machine, a task lasts longer than that.
+// BenchmarkALongConversation opens the page with a session, and adds turns until the page holds its maximum. Then it
+// loads all 10,000 earlier entries, and finally streams an answer with 200 tokens a second for ten seconds. When the
+// answer begins, the page drops the earlier entries and the oldest turns. The benchmark reports when the page first
+// showed something, the longest task of each part that blocked the page (0 if none took longer than 50 ms), and the
+// longest working time of a task. On a busy machine, a task takes longer than its working time.
 func BenchmarkALongConversation(b *testing.B) {
 	const turns, newest, tokens = 10_000 / 6, 32, 2000
 	entries := entriesOf(turns)

@@ -14,7 +14,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// cards returns the cards of a kind as they read, without how long something lasts, and without what is folded.
+// cards returns the texts of the cards of a kind, without durations and without folded content.
 func (x *tab) cards(css string) string {
 	x.t.Helper()
 	return eval[string](x, fmt.Sprintf(`[...document.querySelectorAll(%q)].map(e => {
@@ -24,8 +24,8 @@ func (x *tab) cards(css string) string {
 	}).join('\n')`, css))
 }
 
-// showsTheSame opens what a tab shows in another one, and checks that it shows the same cards. The other tab is closed
-// again, because a browser has few connections.
+// showsTheSame opens the address of a tab in another tab, and checks that it shows the same cards. It closes the other
+// tab afterwards, because a browser has few connections.
 func (x *tab) showsTheSame(b *browser, css string, also ...func(*tab)) {
 	x.t.Helper()
 	y := b.open(eval[string](x, "location.href"), 390, 844)
@@ -38,8 +38,8 @@ func (x *tab) showsTheSame(b *browser, css string, also ...func(*tab)) {
 	}
 }
 
-// accessible checks a page with axe-core, in both color schemes; without .ci/node page, which brings that, it checks
-// nothing.
+// accessible checks a page with axe-core, in both color schemes. It checks nothing unless the tests run in .ci/node
+// page, which provides axe-core.
 func (x *tab) accessible(what string) {
 	x.t.Helper()
 	folder := os.Getenv("PARLEY_TEST_PAGE")
@@ -58,8 +58,8 @@ func (x *tab) accessible(what string) {
 	}
 }
 
-// delegating is a model that hands out a task; as a sub-agent it runs a command until there is a file, as often as it
-// is cut off, and reports.
+// delegating is a model that gives a task to a sub-agent. As a sub-agent, it runs a command that waits for a file,
+// starts the command again if it is interrupted, and then reports.
 func delegating(r agenttest.Request) agenttest.Response {
 	child, last := false, ""
 	for _, m := range r.Messages() {
@@ -81,9 +81,9 @@ func delegating(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("a title")
 }
 
-// A call that hands a task to a sub-agent shows what that does while it works: which tool runs, that it goes on after
-// the server was killed, and its answer at the end. A page that is loaded again shows the same, and the sub-agent's
-// session can be watched.
+// A call that gives a task to a sub-agent shows what the sub-agent does: the tool that runs, also after the server was
+// killed and restarted, and in the end the answer. A reloaded page shows the same, and a link leads to the sub-agent's
+// session.
 func TestSubAgentsAreShownAsTheyGo(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, delegating, "\n[agents.defaults]\ncapabilities = [\"file_read\", \"file_write\", \"shell\", \"session\"]\n")
@@ -142,9 +142,9 @@ func TestSubAgentsAreShownAsTheyGo(t *testing.T) {
 	x.forgive("502")
 }
 
-// A command in the background is shown where it was started, with what it prints as it comes, and with its end. A
-// person sees the jobs of their own sessions and stops none; who may do everything stops one. The end of a job whose
-// server was killed is not known.
+// The page shows a background command where it was started, with its output as it comes and with its end. People see
+// the jobs of their own sessions but cannot stop them; a person with all rights can. If the server of a job was killed,
+// the page says that the outcome is unknown.
 func TestJobsAreShownWhereTheyWereStarted(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {

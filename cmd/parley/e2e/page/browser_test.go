@@ -21,7 +21,7 @@ import (
 	"parley/tools/canvas/canvastest"
 )
 
-// A browser is a profile of its own in the Chromium of the tests.
+// A browser is a separate profile in the Chromium of the tests.
 type browser struct {
 	t   testing.TB
 	ctx context.Context
@@ -58,17 +58,17 @@ func newBrowser(t testing.TB) *browser {
 	return &browser{t: t, ctx: ctx}
 }
 
-// A tab is a tab of a browser. At the end of the test its console must hold no error.
+// A tab is a tab of a browser. A test fails if the console of its tab contains an error at the end.
 type tab struct {
 	t   testing.TB
 	ctx context.Context
 
 	mu       sync.Mutex
 	console  []string
-	forgiven []string // what the console may say
+	forgiven []string // texts of console messages that do not count as errors
 }
 
-// open opens an address in a new tab, of that size.
+// open opens an address in a new tab of this size.
 func (b *browser) open(address string, width, height int64) *tab {
 	b.t.Helper()
 	ctx, leave := chromedp.NewContext(b.ctx)
@@ -103,7 +103,7 @@ func (b *browser) open(address string, width, height int64) *tab {
 	return x
 }
 
-// complaints returns what the console holds that is not forgiven.
+// complaints returns the console's messages, without the forgiven ones.
 func (x *tab) complaints() []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -112,15 +112,15 @@ func (x *tab) complaints() []string {
 	})
 }
 
-// forgive forgives the console what contains a text, such as that a server which was killed is away. The browser
-// may say so late, so that counts for what is yet to come too.
+// forgive makes the tab ignore console messages that contain a text, for example that a killed server cannot be
+// reached. It also applies to later messages, because the browser may report such errors late.
 func (x *tab) forgive(text string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.forgiven = append(x.forgiven, text)
 }
 
-// do runs actions, each within the time that a test waits.
+// do runs actions in the tab, and fails the test if one of them takes too long.
 func (x *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	x.t.Helper()
 	ctx, cancel := context.WithTimeout(x.ctx, parleytest.Patience)
@@ -130,7 +130,7 @@ func (x *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// eval returns the value of an expression in the page.
+// eval returns the value of a JavaScript expression in the page.
 func eval[T any](x *tab, js string) T {
 	x.t.Helper()
 	ctx, cancel := context.WithTimeout(x.ctx, parleytest.Patience)
@@ -142,7 +142,7 @@ func eval[T any](x *tab, js string) T {
 	return v
 }
 
-// wait waits until an expression is true in the page.
+// wait waits until a JavaScript expression is true in the page.
 func (x *tab) wait(what, js string) {
 	x.t.Helper()
 	for deadline := time.Now().Add(parleytest.Patience); !eval[bool](x, "!!("+js+")"); {
@@ -153,13 +153,13 @@ func (x *tab) wait(what, js string) {
 	}
 }
 
-// waitText waits until an element has a text.
+// waitText waits until an element contains a text.
 func (x *tab) waitText(css, text string) {
 	x.t.Helper()
 	x.wait(fmt.Sprintf("%q in %s", text, css), fmt.Sprintf("[...document.querySelectorAll(%q)].some(e => e.textContent.includes(%q))", css, text))
 }
 
-// reload loads the page again, and returns once the tab no longer shows what it showed before.
+// reload reloads the page, and returns once the old page is gone.
 func (x *tab) reload() {
 	x.t.Helper()
 	eval[bool](x, "(window.before = true, setTimeout(() => location.reload()), true)")
@@ -176,7 +176,7 @@ func (x *tab) reload() {
 	}
 }
 
-// text returns the texts of elements, each on a line.
+// text returns the texts of the elements that match a selector, one on each line.
 func (x *tab) text(css string) string {
 	x.t.Helper()
 	// What is out of sight is not laid out, and has no inner text.
@@ -184,10 +184,10 @@ func (x *tab) text(css string) string {
 	return eval[string](x, fmt.Sprintf("[...document.querySelectorAll(%q)].map(e => %s).join('\\n')", css, read))
 }
 
-// count returns how often a text is in an element.
+// count returns how often a text is in the elements that match a selector.
 func (x *tab) count(css, text string) int { return strings.Count(x.text(css), text) }
 
-// press presses the button that says something.
+// press clicks the button with this text.
 func (x *tab) press(label string) {
 	x.t.Helper()
 	find := fmt.Sprintf("[...document.querySelectorAll('button, a.button')].find(b => b.offsetParent && !b.disabled && b.textContent.trim() === %q)", label)
@@ -195,7 +195,7 @@ func (x *tab) press(label string) {
 	eval[bool](x, "("+find+".click(), true)")
 }
 
-// pressLabel presses the button that has a label for people who cannot see the page.
+// pressLabel clicks the button with this label for screen readers.
 func (x *tab) pressLabel(label string) {
 	x.t.Helper()
 	find := fmt.Sprintf("[...document.querySelectorAll('button')].find(b => b.offsetParent && !b.disabled && b.ariaLabel === %q)", label)
@@ -203,14 +203,14 @@ func (x *tab) pressLabel(label string) {
 	eval[bool](x, "("+find+".click(), true)")
 }
 
-// write types a text into a field and ends with the Enter key.
+// write types a text into a field, and then presses the Enter key.
 func (x *tab) write(css, text string) {
 	x.t.Helper()
 	x.do(chromedp.WaitVisible(css), chromedp.SendKeys(css, text))
 	x.key("Enter", "\r", 13, 0)
 }
 
-// key presses a key, as a keyboard does: what the page prevents does not happen.
+// key presses a key as a keyboard does, so that the page can prevent the default action.
 func (x *tab) key(name, text string, code int64, modifiers int64) {
 	x.t.Helper()
 	x.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
@@ -234,7 +234,7 @@ func (x *tab) look(scheme string) {
 	}))
 }
 
-// picture writes a picture of the tab into the folder that PARLEY_TEST_PICTURES names, for whoever looks at it.
+// picture saves a screenshot of the tab in the folder that PARLEY_TEST_PICTURES names, so that people can look at it.
 func (x *tab) picture(name string) {
 	x.t.Helper()
 	dir := os.Getenv("PARLEY_TEST_PICTURES")

@@ -21,7 +21,7 @@ import (
 	"parley/tools/toolstest"
 )
 
-// drawing returns a model that draws what it is asked for by its name.
+// drawing returns a model that draws the canvas whose name it is asked for.
 func drawing(canvases map[string]string) agenttest.Script {
 	return func(r agenttest.Request) agenttest.Response {
 		if args, ok := canvases[r.Said()]; ok && r.Rounds() == 0 {
@@ -57,7 +57,7 @@ func (x *tab) waitColor(what, color string) {
 	parleytest.WaitFor(x.t, what, func() bool { return x.colorsSeen()[color] > 20 })
 }
 
-// What an agent draws stands below its call, also after loading again, and is shown once somebody wants to see it.
+// The page lists a canvas below the call that drew it, also after a reload, and shows it when a person opens it.
 func TestCanvasesAreShown(t *testing.T) {
 	t.Parallel()
 	o, _ := newWorld(t, drawing(map[string]string{
@@ -86,11 +86,12 @@ func TestCanvasesAreShown(t *testing.T) {
 	}
 }
 
-// A sink is a server that nothing may reach. It counts the connections to it and the packets, and keeps what was said.
+// A sink is a server that no canvas may reach. It counts the connections, the packets and the HTTP requests that
+// arrive.
 type sink struct {
-	address          string // for TCP and, with the same port, UDP
+	address          string // its TCP address; it receives UDP packets at the same port
 	reached, packets atomic.Int32
-	requests         atomic.Int32 // those of HTTP
+	requests         atomic.Int32 // HTTP requests
 }
 
 func newSink(t *testing.T) *sink {
@@ -137,7 +138,8 @@ func (s *sink) read(c net.Conn) {
 	}
 }
 
-// hostileCanvas returns a page that tries to reach a server, the page around it, and the bot. At its end it has a color.
+// hostileCanvas returns a canvas that tries to reach a server, the page around it, and the bot. When it has tried
+// everything, it changes its color.
 func hostileCanvas(s *sink) string {
 	return strings.NewReplacer("TO", "http://"+s.address, "AT", s.address).Replace(`
 <base href="TO/base/"><meta http-equiv=refresh content="1;url=TO/refresh"><link rel=preconnect href="TO"><link rel=dns-prefetch href="TO"><link rel=stylesheet href="TO/css">
@@ -161,8 +163,9 @@ setTimeout(() => { location = 'TO/location?secret' }, 500);
 <div style="background: #654321; height: 400px"></div>`)
 }
 
-// A hostile canvas gets no request out, nor anything of the page or the bot; it doesn't leave its frame, and the page goes
-// on. After the model has read what strangers may have written, nothing in it reaches a server in any way.
+// A hostile canvas cannot send a request, read anything from the page or the bot, or leave its frame, and the page
+// keeps working. After the model has read text that strangers may have written, a canvas cannot reach a server in any
+// way.
 func TestAHostileCanvasIsHeld(t *testing.T) {
 	t.Parallel()
 	found := regexp.MustCompile(`attachments/[^"\\ ]+\.txt`)
@@ -216,14 +219,14 @@ func TestAHostileCanvasIsHeld(t *testing.T) {
 	x.wait("the canvas to be gone", "!document.querySelector('iframe')")
 }
 
-// settle waits until everything that a document tries is over: half a second more than it takes itself.
+// settle waits until a canvas has tried everything, and half a second more.
 func settle(x *tab) {
 	x.t.Helper()
 	eval[bool](x, "(window.settled = false, setTimeout(() => { window.settled = true }, 1500), true)")
 	x.wait("the document's tries", "window.settled")
 }
 
-// A script that never ends doesn't stop the page: it can be closed.
+// A canvas with an endless script does not block the page, and people can close it.
 func TestAnEndlessCanvasIsClosed(t *testing.T) {
 	t.Parallel()
 	o, _ := newWorld(t, drawing(map[string]string{"it": toolstest.Args("title", "Endless", "html", "<script>for (;;);</script>")}), "")
@@ -238,7 +241,7 @@ func TestAnEndlessCanvasIsClosed(t *testing.T) {
 	x.waitText(".answer", "I have drawn and now?")
 }
 
-// What has grown too large to show since it was drawn says so in its frame, and isn't loaded.
+// If a canvas has grown too large to be shown since it was drawn, its frame says so and does not load it.
 func TestACanvasThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	o, _ := newWorld(t, drawing(map[string]string{"it": toolstest.Args("title", "Large", "html", "<p>small")}), "")

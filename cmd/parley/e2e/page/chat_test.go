@@ -11,14 +11,14 @@ import (
 
 const field = ".composer textarea"
 
-// newWorld makes a world whose server listens for HTTP and runs.
+// newWorld returns a world with a running server that listens for HTTP.
 func newWorld(t *testing.T, script agenttest.Script, more string) (*parleytest.HTTPWorld, *parleytest.Process) {
 	t.Helper()
 	o := parleytest.ListenHTTP(parleytest.New(t, script, more))
 	return o, o.Up()
 }
 
-// held returns an answer of which the first part comes at once, and the rest once released is closed.
+// held returns an answer whose first part comes at once, and whose rest comes once released is closed.
 func held(first, rest string, released <-chan struct{}) agenttest.Response {
 	piece := func(text string) string {
 		return fmt.Sprintf("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%q}}]}\n\n", text)
@@ -29,8 +29,8 @@ func held(first, rest string, released <-chan struct{}) agenttest.Response {
 	}}
 }
 
-// Somebody writes; what they wrote stands there at once, the answer grows while it is written, and both stand
-// there once, also when the page is loaded again. The session is in the list, and a tool's card tells what ran.
+// The page shows a person's message at once and the answer as it grows. Both are there once, also after a reload. The
+// list contains the session, and a card shows which tool ran.
 func TestAnAnswerIsSeenOnceWhileItIsWritten(t *testing.T) {
 	t.Parallel()
 	released := make(chan struct{})
@@ -77,8 +77,8 @@ func TestAnAnswerIsSeenOnceWhileItIsWritten(t *testing.T) {
 	x.waitText("main .story", "It was answered.")
 }
 
-// A call that is asked about is approved by its button in place, in one of two tabs, and both show what came of
-// it. What one tab says, the other one shows, once.
+// A call that needs approval can be approved with its button in one of two tabs, and both tabs show the result. A
+// message from one tab appears in the other tab once.
 func TestAnAskIsApprovedAndTwoTabsAgree(t *testing.T) {
 	t.Parallel()
 	o, _ := newWorld(t, func(r agenttest.Request) agenttest.Response {
@@ -125,8 +125,8 @@ func TestAnAskIsApprovedAndTwoTabsAgree(t *testing.T) {
 	}
 }
 
-// A request that is answered by a command in the chat goes on, and the command waits for nothing then: it has no reply. One
-// that has a reply stands with that.
+// If a command in the chat approves a request, the call runs, and the page stops showing the command as pending
+// although the command has no reply. A command with a reply is shown with the reply.
 func TestACommandWithoutAReplyIsDone(t *testing.T) {
 	t.Parallel()
 	o, _ := newWorld(t, rulesModel, "\n[tools]\nask = [\"write_file\"]\n")
@@ -144,7 +144,7 @@ func TestACommandWithoutAReplyIsDone(t *testing.T) {
 	}
 }
 
-// rulesModel writes what it is told into a file, or runs a long command.
+// rulesModel is a model that writes what it is told to a file, or runs a long command.
 func rulesModel(r agenttest.Request) agenttest.Response {
 	switch {
 	case r.Rounds() > 0:
@@ -155,8 +155,8 @@ func rulesModel(r agenttest.Request) agenttest.Response {
 	return agenttest.Calls(agenttest.Call("write_file", `{"path":"a.txt","content":"`+r.Said()+` hid\u202eden\n"}`))
 }
 
-// The chat decides by the same rules as the approvals: nobody approves calls of their own turn except owners, people see
-// what would be invisible and which lines change, and they confirm that they approve a call without having seen it all.
+// The chat has the same rules as the Approvals view: only owners can approve calls of their own turns, the page shows
+// invisible characters and changed lines, and people must confirm an approval if they have not seen the whole call.
 func TestTheChatKeepsTheRulesOfApprovals(t *testing.T) {
 	t.Parallel()
 	const token = "pair-token-of-the-test"
@@ -203,8 +203,8 @@ func TestTheChatKeepsTheRulesOfApprovals(t *testing.T) {
 	x.waitText(".answer", "more\\nthe end")
 }
 
-// The server is killed in the middle of an answer and started again: the page comes back by itself, and the
-// answer stands there whole and once.
+// If the server is killed in the middle of an answer and restarted, the page reconnects by itself and shows the whole
+// answer once.
 func TestAKilledServerLeavesTheTextWhole(t *testing.T) {
 	t.Parallel()
 	released := make(chan struct{})
@@ -240,8 +240,8 @@ func TestAKilledServerLeavesTheTextWhole(t *testing.T) {
 	x.forgive("502")
 }
 
-// A browser opens six connections to a server. Four tabs that are looked at, which all follow one conversation, leave
-// room for what they ask.
+// A browser opens at most six connections to a server. Four visible tabs that follow one conversation leave enough
+// connections for requests.
 func TestFourTabsLeaveRoomForRequests(t *testing.T) {
 	t.Parallel()
 	o, _ := newWorld(t, parleytest.EchoModel, "")

@@ -8,7 +8,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// Settings are found by words, with where they come from, and no secret is shown.
+// A search finds settings and shows where they come from. It shows no secrets.
 func TestSettingsAreFoundByWords(t *testing.T) {
 	t.Parallel()
 	o, _ := newWorld(t, parleytest.EchoModel, fmt.Sprintf("[tokens.reader]\ntoken = %q\nmay = [\"read\"]\n", readerToken))

@@ -18,7 +18,7 @@ func (v visit) openAsk() string {
 	return ids[0]
 }
 
-// waitTold waits until the bot has said something in the owner's chat n times.
+// waitTold waits until the bot has sent a text to the owner's chat n times.
 func (v visit) waitTold(text string, n int) {
 	v.t.Helper()
 	told := 0
@@ -31,8 +31,8 @@ func (v visit) waitTold(text string, n int) {
 	}
 }
 
-// A link that names a request decides nothing. A click approves it, the tool runs once, and what was decided is in the
-// history; another request is denied with a reason that the model is told.
+// Opening a link to a request decides nothing. A click approves the request, the tool runs once, and the history shows
+// the decision. Another request is denied with a reason, and the model is told the reason.
 func TestARequestIsDecidedByAClick(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)
@@ -67,7 +67,8 @@ func TestARequestIsDecidedByAClick(t *testing.T) {
 	v.waitText("main .note", "isn't open")
 }
 
-// Of a long call only the beginning is shown at first: who approves it then is asked whether they mean that.
+// The page first shows only the beginning of a long call. A person who approves the call then has to confirm the
+// approval.
 func TestALongCallIsShownWhole(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)
@@ -111,7 +112,8 @@ func TestAQuestionIsAnswered(t *testing.T) {
 	v.waitTold(`"answer":"blue"`, 1)
 }
 
-// A dead letter is looked at, and sent once what was wrong is mended; another one is forgotten, but not by accident.
+// A person can look at a dead letter and send it again once the cause is fixed. Forgetting a dead letter needs a
+// confirmation.
 func TestADeadLetterIsReplayedAndForgotten(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)
@@ -152,8 +154,8 @@ func TestADeadLetterIsReplayedAndForgotten(t *testing.T) {
 	}
 }
 
-// Who asks is admitted by their code and can talk then, until the admission is revoked; a wrong code is refused in
-// words.
+// A person is admitted with a code and can then talk to the bot until the admission is revoked. The page explains why a
+// wrong code is refused.
 func TestAPersonIsAdmittedAndRevoked(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)
@@ -180,7 +182,7 @@ func TestAPersonIsAdmittedAndRevoked(t *testing.T) {
 	}
 }
 
-// A schedule is canceled once somebody has confirmed it.
+// Canceling a schedule needs a confirmation.
 func TestAScheduleIsCancelled(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)
@@ -195,7 +197,7 @@ func TestAScheduleIsCancelled(t *testing.T) {
 	}
 }
 
-// A schedule is made, run now, paused, resumed and changed; what cannot be is refused in words beside the form.
+// A schedule can be added, run at once, paused, resumed and changed. For a wrong input, the form shows an error.
 func TestAScheduleIsMadeAndChanged(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)
@@ -243,7 +245,7 @@ func TestAScheduleIsMadeAndChanged(t *testing.T) {
 	}
 }
 
-// A browser is signed out from another one, and finds that out by itself.
+// A browser that is signed out from another browser notices it by itself.
 func TestABrowserIsSignedOut(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)
@@ -259,7 +261,7 @@ func TestABrowserIsSignedOut(t *testing.T) {
 	other.forgive("status of 401")
 }
 
-// What models have used stands in tables, and a file has the same.
+// The usage of models is shown in tables, and a downloaded file contains the same.
 func TestUsageIsSavedAsAFile(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)
@@ -277,7 +279,7 @@ func TestUsageIsSavedAsAFile(t *testing.T) {
 	}
 }
 
-// The audit is read in pages, narrowed by what is asked for, and leads to what became of a message.
+// The audit has pages and filters, and a record links to the story of its message.
 func TestTheAuditHasPagesAndFilters(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)
@@ -308,7 +310,7 @@ func TestTheAuditHasPagesAndFilters(t *testing.T) {
 	v.waitText("main", "No messages found for telegram:4242:-9:17.")
 }
 
-// What a server that is away would show stays, with the words for it.
+// While the server is away, the overview keeps what it shows and says that the server is away.
 func TestTheOverviewOutlivesTheServer(t *testing.T) {
 	t.Parallel()
 	o, p := newWorld(t, parleytest.EchoModel, "")

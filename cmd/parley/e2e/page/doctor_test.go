@@ -8,7 +8,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// What is wrong comes first, with what to do; secrets are in none of it, and who looks again soon has nobody asked again.
+// The doctor's view shows problems first, with what to do about each, and shows no secrets. A second check soon after
+// the first one uses the same results.
 func TestTheDoctorSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)
@@ -31,7 +32,7 @@ func TestTheDoctorSaysWhatIsWrong(t *testing.T) {
 	v.wait("the button to wait", "[...document.querySelectorAll('main button')].find(b => b.textContent === 'Check again').disabled")
 }
 
-// The page asks until a check that takes long has ended, and once more when somebody presses the button.
+// The page polls until a slow check has ended. The button starts another check.
 func TestTheDoctorIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)

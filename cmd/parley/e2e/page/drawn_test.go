@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// heldIdle has a page draw nothing in its idle time until the test calls what it holds.
+// heldIdle makes a page hold the callbacks for idle time until the test calls them.
 const heldIdle = `(window.held = [], window.requestIdleCallback = f => window.held.push(f), true)`
 
-// A session opens with its newest turns, at their end. The older ones follow above them when the browser is idle, until
-// all are there, and meanwhile what somebody reads stays where it is.
+// A session opens with its newest turns, scrolled to the end. The page adds the older turns above them when the browser
+// is idle, and what the person reads does not move.
 func TestTheNewestTurnsAreDrawnFirst(t *testing.T) {
 	t.Parallel()
 	const newest = 32

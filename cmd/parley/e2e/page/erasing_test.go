@@ -8,7 +8,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// An owner erases what a person said, after a question, and sees the receipt, also once the page was loaded again.
+// An owner can erase what a person said after a confirmation, and sees the receipt, also after a reload.
 func TestAnOwnerErasesAPerson(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)
@@ -48,7 +48,7 @@ func TestAnOwnerErasesAPerson(t *testing.T) {
 	v.wait("no erasure", "!document.querySelector('[aria-labelledby=\"block-erasure\"]')")
 }
 
-// While something is erased, the page says which step it is and how far that is, and looks again and again.
+// During an erasure, the page polls the server and shows the current step and its progress.
 func TestThePageShowsHowFarAnErasureIs(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)

@@ -12,8 +12,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// The files of a session are listed folder by folder, new ones by themselves, and downloaded. Of pictures alone, by what
-// they hold and not by their names, one is shown.
+// The page lists the files of a session folder by folder, adds new files by itself, and downloads files. It shows a
+// file as a picture only if its content is a picture, whatever its name.
 func TestFilesOfASession(t *testing.T) {
 	t.Parallel()
 	o, _ := newWorld(t, func(r agenttest.Request) agenttest.Response {

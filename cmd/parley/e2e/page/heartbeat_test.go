@@ -10,7 +10,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// Schedules has a line about the heartbeat, with its last beat, and none where there is no heartbeat.
+// The view of schedules shows the heartbeat and its last run. It shows nothing about a heartbeat if none is configured.
 func TestSchedulesShowTheHeartbeat(t *testing.T) {
 	t.Parallel()
 	list := filepath.Join(t.TempDir(), "list.md")

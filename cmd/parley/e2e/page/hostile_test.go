@@ -11,12 +11,12 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// hostile is text that would do something if any of it were taken for HTML or for a script.
+// hostile is a text that would run scripts if the page took any of it for HTML.
 const hostile = `<img src=x onerror="window.hit=1"> <script>window.hit=2</script> <svg onload="window.hit=3"></svg> ` +
 	`[press](javascript:window.hit=4) [data](data:text/html,<script>window.hit=5</script>) <javascript:window.hit=6> ` +
 	`<a href="javascript:window.hit=7">here</a> ![x](javascript:window.hit=8) [ok](https://example.com/a_(b)) ` + "`<b>code</b>`"
 
-// What models, tools and people write does nothing, wherever it stands: it is shown as it is written.
+// Texts of models, tools and people cannot run scripts in any view. The page shows them as they were written.
 func TestHostileTextsDoNothing(t *testing.T) {
 	t.Parallel()
 	args, err := json.Marshal(map[string]string{"path": "a.txt", "content": hostile})
@@ -64,8 +64,8 @@ func TestHostileTextsDoNothing(t *testing.T) {
 	x.picture("hostile")
 }
 
-// What people say elsewhere comes into the list by itself, and can be read while it happens, but only owners may answer
-// here. Their names are shown as they are.
+// Conversations from other platforms appear in the list by themselves, and people with the right can follow them live.
+// Only owners may answer there. The page shows the names of people as they were written.
 func TestOtherPeoplesSessionsAreRead(t *testing.T) {
 	t.Parallel()
 	o, _ := newWorld(t, parleytest.EchoModel, fmt.Sprintf("[tokens.reader]\ntoken = %q\nmay = [\"read\"]\n", readerToken))
@@ -89,8 +89,8 @@ func TestOtherPeoplesSessionsAreRead(t *testing.T) {
 	x.picture("reading")
 }
 
-// What a snapshot leaves out is read from the log when somebody wants it, each turn once and in its order, with the
-// commands and the decisions among them.
+// A person can load the turns that a snapshot leaves out from the log. Each turn appears once and in order, with its
+// commands and decisions.
 func TestEarlierTurnsAreShown(t *testing.T) {
 	t.Parallel()
 	o, _ := newWorld(t, func(r agenttest.Request) agenttest.Response {

@@ -10,7 +10,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// Who may read sees the jobs and what they print; who may do everything stops one, and sees at once that it ended.
+// A person who may read sees the jobs and their output. A person with all rights can stop a job, and sees at once that
+// it has ended.
 func TestJobsAreSeenAndStopped(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
@@ -60,7 +61,7 @@ func TestJobsAreSeenAndStopped(t *testing.T) {
 	}
 }
 
-// The list says in the words of the chat how a job goes or ended, and what stopping it does.
+// The list of jobs describes a job's state and end, and what stopping it does, in the same words as the chat.
 func TestJobsReadAsInTheChat(t *testing.T) {
 	t.Parallel()
 	var jobs []string

@@ -13,17 +13,17 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// A stage serves the page and an API of one session, whose events come when the test wants: what a server
-// does only in the moment of a crash, or of a cut, is played here in its order.
+// A stage serves the page and an API with one session. The test chooses when each event is sent, so it can play events
+// that a real server sends only around a crash or a lost connection.
 type stage struct {
 	t      testing.TB
 	url    string
 	mux    *http.ServeMux
 	frames chan string
-	news   chan string // frames of the server's events
-	lastID chan string // the Last-Event-ID of each stream that begins
+	news   chan string // frames of the stream of the server's events
+	lastID chan string // the Last-Event-ID of each new stream
 
-	sessions, tasks, jobs http.HandlerFunc // they list none
+	sessions, tasks, jobs http.HandlerFunc // handlers of the lists, which are empty by default
 }
 
 func newStage(t testing.TB) *stage {
@@ -52,13 +52,13 @@ func newStage(t testing.TB) *stage {
 	return s
 }
 
-// stream sends frames until one is "cut".
+// stream sends frames until one of them is "cut".
 func (s *stage) stream(w http.ResponseWriter, r *http.Request) {
 	s.lastID <- r.Header.Get("Last-Event-ID")
 	serveFrames(w, r, s.frames)
 }
 
-// serveFrames sends frames until one is "cut".
+// serveFrames sends frames until one of them is "cut".
 func serveFrames(w http.ResponseWriter, r *http.Request, frames <-chan string) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
@@ -77,7 +77,7 @@ func serveFrames(w http.ResponseWriter, r *http.Request, frames <-chan string) {
 	}
 }
 
-// tell sends an event of the turn t1; id 0 is none.
+// tell sends an event of the session's stream; an id of 0 means none.
 func (s *stage) tell(id int, kind, data string) {
 	s.t.Helper()
 	frame := fmt.Sprintf("event: %s\ndata: %s\n\n", kind, data)
@@ -95,7 +95,7 @@ func (s *stage) send(frame string) {
 	}
 }
 
-// happens tells an event of the server.
+// happens sends an event of the server's stream.
 func (s *stage) happens(kind, data string) {
 	s.t.Helper()
 	select {
@@ -109,7 +109,7 @@ func (s *stage) open(b *browser) *tab {
 	return b.open(s.url+"/#/chat/main%3Aweb%3Aowner%3Ax", 1280, 800)
 }
 
-// block makes the data of an event about a block of the turn t1.
+// block returns the data of an event about a block of the turn t1.
 func block(number int, kind string, more ...string) string {
 	all := map[string]any{"turn": "t1", "block": number, "kind": kind}
 	for i := 0; i < len(more); i += 2 {
@@ -119,8 +119,8 @@ func block(number int, kind string, more ...string) string {
 	return string(raw)
 }
 
-// Blocks that are void, begin anew, or come again after a cut stand there once. So does an answer that comes as a
-// block and as what was said; and what was said by a command stands behind the turn.
+// A block that is void, that restarts, or that is sent again after a lost connection is shown once. An answer that
+// comes both as a block and as a message is shown once, too, and the reply to a command is below the turn.
 func TestNothingStandsTwice(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -170,8 +170,8 @@ func TestNothingStandsTwice(t *testing.T) {
 	}
 }
 
-// A tab that nobody looks at gives its stream up, since a browser has few connections, and goes on where it was when
-// somebody looks again.
+// A hidden tab closes its stream, because a browser has few connections. When it is visible again, it continues where
+// it was.
 func TestAHiddenTabGivesItsStreamUp(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -203,8 +203,8 @@ func TestAHiddenTabGivesItsStreamUp(t *testing.T) {
 	}
 }
 
-// A call is shown while its input is written, while it runs and reports, and with its result; one whose outcome
-// nobody knows says so, as does one that failed. Each stands there once, whichever events came.
+// The page shows a call while its input is written, while it runs and reports progress, and with its result. It says if
+// a call has failed or if the outcome is unknown. Each call is shown once, whichever events arrive.
 func TestCallsAreShownThroughTheirLives(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -256,8 +256,8 @@ func TestCallsAreShownThroughTheirLives(t *testing.T) {
 	parleytest.WaitFor(t, "both to be shown", func() bool { return x.count(".call-name", "exec_shell") == 1 })
 }
 
-// What goes on beside a turn is read when the server says that it changed, and only in this conversation. What has
-// ended doesn't go on, however late an older reading of it comes; what was erased leaves the page.
+// The page reads the tasks and jobs of a conversation when the server says that they changed, and only those of this
+// conversation. A late, older response does not show something as running that has ended. What was erased disappears.
 func TestWhatGoesOnBesideATurnIsRead(t *testing.T) {
 	t.Parallel()
 	const (
@@ -341,8 +341,8 @@ func TestWhatGoesOnBesideATurnIsRead(t *testing.T) {
 	x.wait("the task to leave", "!document.querySelector('.beside.task') && document.querySelector('.beside.job')")
 }
 
-// What commands say belongs to no turn. It leaves the page as in the log: with the turn after which it was said, with a
-// snapshot that no longer has that turn, and when there is too much of it. The same goes for requests.
+// The reply to a command belongs to no turn. The page drops it together with the turn before it, with a snapshot that
+// no longer contains that turn, and when there are too many replies. The same goes for requests.
 func TestWhatBelongsToNoTurnLeaves(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -376,8 +376,8 @@ func TestWhatBelongsToNoTurnLeaves(t *testing.T) {
 	}
 }
 
-// A snapshot has the replies to commands, and how requests have ended. Each stands once and in its place, whether it was
-// told live before or not, and what no snapshot tells keeps its place among them.
+// A snapshot contains the replies to commands, and how requests have ended. The page shows each once and in its place,
+// even if it was sent live before. Whatever no snapshot contains keeps its place among them.
 func TestRepliesAndDecisionsStandInTheirPlaces(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -412,8 +412,8 @@ func TestRepliesAndDecisionsStandInTheirPlaces(t *testing.T) {
 	x.picture("replies")
 }
 
-// What a turn told people when it failed stands below it once, whether it was told live, comes with a snapshot, or is read
-// from the log as an earlier turn.
+// The error message of a failed turn stays below the turn and is shown once, whether it comes live, in a snapshot, or
+// from the log.
 func TestWhatAFailedTurnSaidStays(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -440,8 +440,8 @@ func TestWhatAFailedTurnSaidStays(t *testing.T) {
 	x.waitText(".past .spoken", "I gave up early.")
 }
 
-// A call that edits a file shows which lines it takes out and puts in, with what nobody can see as escapes, and its other
-// arguments.
+// A call that edits a file shows the lines that it removes and adds, with invisible characters as escapes, and its
+// other arguments.
 func TestEditsAreShownAsChanges(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

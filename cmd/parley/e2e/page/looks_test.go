@@ -7,14 +7,15 @@ import (
 	"parley/agent/agenttest"
 )
 
-// rich is an answer with everything that an answer may have.
+// rich is an answer with every kind of markup.
 const rich = "## What I found\n\nThe build **fails** in `pkg/web` because a [link](https://example.com/very/long/path) is broken:\n\n" +
 	"1. It is in the *third* file.\n2. It was there before:\n   - in March\n   - and in April\n\n> We never tested that.\n\n" +
 	"```go\nfunc main() {\n\tfmt.Println(\"a very long line that does not fit on a small screen, and scrolls by itself instead of making the page wide\")\n}\n```\n\n" +
 	"| file | lines | state |\n|---|---|---|\n| `a.go` | 12 | ok |\n| `a_very_long_name_of_a_file_that_somebody_has_chosen.go` | 1,200 | broken |\n\n" +
 	"averyveryverylongwordwithoutanyplaceatwhichitcouldbebrokenaveryveryverylongwordwithoutanyplaceatwhichitcouldbebroken"
 
-// Nothing is wider than the screen, be it a small phone's, and nothing that can be pressed lies outside of it.
+// On every screen size, including a small phone's, nothing is wider than the screen, and every button and link is on
+// the screen.
 func TestThePageFitsTheScreen(t *testing.T) {
 	t.Parallel()
 	o, _ := newWorld(t, func(r agenttest.Request) agenttest.Response {
@@ -73,7 +74,7 @@ func TestThePageFitsTheScreen(t *testing.T) {
 	each("new", x)
 }
 
-// fits checks that nothing makes the page wider than the screen.
+// fits checks that no element makes the page wider than the screen.
 func (x *tab) fits(name string) {
 	x.t.Helper()
 	wide := eval[[]string](x, `(() => {

@@ -1,4 +1,4 @@
-// Package page tries the web page in a real browser, against the real program with a scripted model.
+// Package page tests the web page in a real browser, with the real program and a scripted model.
 package page
 
 import (

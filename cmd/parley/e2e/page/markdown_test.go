@@ -13,7 +13,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// samples are texts as models write them.
+// samples returns texts with Markdown as models write it.
 func samples() []string {
 	return []string{
 		"plain text\nover two lines\n\nand a second paragraph",
@@ -52,7 +52,8 @@ func samples() []string {
 	}
 }
 
-// skeleton reduces what is shown to its elements and texts, in one form for the page and for the server.
+// skeleton is JavaScript that reduces rendered Markdown to its elements and texts, in the same form for the page and
+// for the server.
 const skeleton = `(root => {
 	const names = {H1: 'H', H2: 'H', H3: 'H', H4: 'H', H5: 'H', H6: 'H', DEL: 'S', B: 'STRONG', I: 'EM'};
 	const shown = new Set(['P', 'H', 'UL', 'OL', 'LI', 'BLOCKQUOTE', 'PRE', 'CODE', 'STRONG', 'EM', 'S', 'A', 'TABLE', 'TR', 'TH', 'TD', 'HR', 'BR']);
@@ -69,7 +70,7 @@ const skeleton = `(root => {
 	return walk(root).replace(/ ?(<\/?[A-Z>]+>?) ?/g, '$1').trim();
 })`
 
-// The page shows Markdown as the server renders it, which chats get in their own forms.
+// The page shows Markdown with the same elements as the server, whose rendering chats get in their own formats.
 func TestMarkdownIsShownAsTheServerRendersIt(t *testing.T) {
 	t.Parallel()
 	o, _ := newWorld(t, parleytest.EchoModel, "")
@@ -96,7 +97,7 @@ func TestMarkdownIsShownAsTheServerRendersIt(t *testing.T) {
 	}
 }
 
-// An answer that comes in pieces looks at each moment like one that comes at once with the same text.
+// An answer that arrives in pieces always looks like an answer with the same text that arrives at once.
 func TestAGrowingAnswerIsShownAsAWholeOneIs(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -144,8 +145,8 @@ func TestAGrowingAnswerIsShownAsAWholeOneIs(t *testing.T) {
 	}
 }
 
-// Texts that are made to keep a renderer busy become no more elements than the page can draw, and the rest stays as it was
-// written. They cost the page hardly more work than an ordinary text of the same length does.
+// A text that is made to keep a renderer busy becomes no more elements than the page can draw, and the rest stays as it
+// was written. It costs the page hardly more work than an ordinary text of the same length.
 func TestTextsOfMarksTakeLittleWork(t *testing.T) {
 	t.Parallel()
 	const (
@@ -186,8 +187,8 @@ func TestTextsOfMarksTakeLittleWork(t *testing.T) {
 	}
 }
 
-// What is left of a text that has become enough elements stays as it was written, and nothing of it is missing. It makes no
-// difference whether the text comes in pieces or at once.
+// When a text has become the maximum of elements, the rest of it is shown as it was written, and nothing is missing.
+// The result is the same whether the text arrives in pieces or at once.
 func TestTheRestOfALongTextStaysAsItWasWritten(t *testing.T) {
 	t.Parallel()
 	const end = "the **very**\nend"
@@ -238,7 +239,7 @@ func TestTheRestOfALongTextStaysAsItWasWritten(t *testing.T) {
 	}
 }
 
-// worked returns for how many seconds a page has worked since the tab was opened.
+// worked returns for how many seconds the page has worked since the tab was opened.
 func (x *tab) worked() float64 {
 	x.t.Helper()
 	for _, m := range command(x, performance.GetMetrics, cdp.Empty{}).Metrics {

@@ -20,7 +20,7 @@ type offering struct {
 	url string
 }
 
-// newOffering starts a server with the tool look.
+// newOffering starts an MCP server with the tool look.
 func newOffering(t *testing.T) *offering {
 	t.Helper()
 	s := &offering{Server: mcp.NewServer(&mcp.Implementation{Name: "offering", Version: "1"}, nil)}
@@ -32,7 +32,7 @@ func newOffering(t *testing.T) *offering {
 	return s
 }
 
-// describe adds a tool, or has it describe itself differently.
+// describe adds a tool, or changes the description of a tool.
 func (s *offering) describe(name, description string) {
 	mcp.AddTool(s.Server, &mcp.Tool{Name: name, Description: description}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "seen"}}}, nil, nil
@@ -43,7 +43,8 @@ func (s *offering) settings() string {
 	return fmt.Sprintf("[mcp.offering]\nurl = %q\nagents = [\"main\"]\n", s.url)
 }
 
-// change has look describe itself differently, with what nobody sees, and adds another tool; the server knows both.
+// change gives the tool look a description with invisible characters, adds another tool, and makes the Parley server
+// read the tools again.
 func (s *offering) change(o *parleytest.HTTPWorld) {
 	o.T.Helper()
 	parleytest.WaitFor(o.T, "the first tools to be known", func() bool {
@@ -54,7 +55,7 @@ func (s *offering) change(o *parleytest.HTTPWorld) {
 	s.tell(o)
 }
 
-// tell has the server ask for the tools again.
+// tell makes the Parley server read the tools again.
 func (s *offering) tell(o *parleytest.HTTPWorld) {
 	o.T.Helper()
 	if a := o.Ask("POST", "/v1/mcp/offering/test", "{}", o.OwnerHeader()...); a.Status != http.StatusOK || !strings.Contains(a.Body, `"up":true`) {
@@ -62,8 +63,8 @@ func (s *offering) tell(o *parleytest.HTTPWorld) {
 	}
 }
 
-// Owners see what a tool says of itself now beside what was accepted, also what is invisible, and accept that and
-// nothing else.
+// Owners see a tool's new description next to the accepted one, including invisible characters, and accept exactly what
+// they saw.
 func TestToolsOfMCPServersAreAccepted(t *testing.T) {
 	t.Parallel()
 	s := newOffering(t)
@@ -102,7 +103,7 @@ func TestToolsOfMCPServersAreAccepted(t *testing.T) {
 	}
 }
 
-// Whoever accepts all tools accepts what the page shows of each, and not what one says of itself since then.
+// A person who accepts all tools accepts the descriptions that the page shows, and none that changed since.
 func TestToolsAreAcceptedAsTheyAreShown(t *testing.T) {
 	t.Parallel()
 	s := newOffering(t)
@@ -123,8 +124,8 @@ func TestToolsAreAcceptedAsTheyAreShown(t *testing.T) {
 	}
 }
 
-// A server that wants somebody to sign in says so; owners sign in from the page, and the browser that cannot come
-// back to this server has its last address pasted.
+// The page says if an MCP server needs a sign-in. Owners can sign in from the page. If their browser cannot return to
+// the Parley server, they paste the last address instead.
 func TestSigningInToAServerOnThePage(t *testing.T) {
 	t.Parallel()
 	s := newOffering(t)

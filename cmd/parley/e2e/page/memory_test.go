@@ -10,10 +10,10 @@ import (
 	"parley/tools/plainjson"
 )
 
-// memoryOfOwner is the path of what is remembered of the owner.
+// memoryOfOwner is the path of the owner's memory in the API.
 const memoryOfOwner = "/v1/memory/person/telegram:1"
 
-// remember has the bot remember a text of the owner, in place of what it remembers, as somebody does who has read that.
+// remember replaces the owner's memory with a text, as a client does that has read the current version.
 func remember(o *parleytest.HTTPWorld, text string) {
 	o.T.Helper()
 	body, err := plainjson.Marshal(map[string]string{"content": text})
@@ -23,7 +23,7 @@ func remember(o *parleytest.HTTPWorld, text string) {
 	}
 }
 
-// memoryNow returns what is remembered of the owner.
+// memoryNow returns the owner's memory.
 func memoryNow(o *parleytest.HTTPWorld) (m struct{ Content, Version string }) {
 	o.T.Helper()
 	parleytest.Must(o.T, json.Unmarshal([]byte(o.Ask("GET", memoryOfOwner, "", o.OwnerHeader()...).Body), &m))
@@ -37,8 +37,8 @@ func (v visit) typeOver(css, text string) {
 	eval[bool](v.tab, fmt.Sprintf("(f => { f.value = %q; return f.dispatchEvent(new Event('input', {bubbles: true})) })(document.querySelector(%q))", text, css))
 }
 
-// A memory is looked at, corrected and erased. What somebody else has written meanwhile is not lost by accident, and
-// what the agent writes is seen at once.
+// A person can read, edit and erase a memory. The page warns before it overwrites what somebody else has written
+// meanwhile, and shows at once what the agent writes.
 func TestAMemoryIsEditedAndErased(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)
@@ -92,7 +92,7 @@ func TestAMemoryIsEditedAndErased(t *testing.T) {
 	v.see("audit", "Audit", "erased")
 }
 
-// The memory of a conversation is a file that nobody lists: it is found by the conversation.
+// The memory of a conversation is in no list; the page of the conversation leads to it.
 func TestTheMemoryOfAConversationIsFound(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)

@@ -7,7 +7,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// On a large screen, all views are in sight, in groups. On a small one, they are in a menu, which works with a keyboard.
+// On a large screen, the navigation shows all views in groups. On a small screen, the views are in a menu that works
+// with a keyboard.
 func TestNavigation(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Of what was read back, only the parts have elements that somebody was near last or uses. The others keep their place, and
-// have elements again once somebody comes near.
+// Only those earlier parts of a conversation have elements that the person was near last or is using. The other parts
+// keep their space, and get elements again when the person scrolls near them.
 func TestOnlyNearbyPartsHaveElements(t *testing.T) {
 	t.Parallel()
 	const turns, newest, most = 500, 8, 10 // most as the page has it
@@ -57,8 +57,8 @@ func TestOnlyNearbyPartsHaveElements(t *testing.T) {
 	x.waitText(".answer", fmt.Sprintf("File %d", turns-1))
 }
 
-// What the agent has said on somebody's behalf among the turns on the screen isn't read back from the log once more. If it
-// is shortened, the page says so.
+// A message on a person's behalf that a turn on the screen already shows is not loaded again from the log. If the page
+// shows a shortened text, it says so.
 func TestWhatIsOnTheScreenIsNotReadBack(t *testing.T) {
 	t.Parallel()
 	const turns, newest = 30, 8
@@ -81,7 +81,7 @@ func TestWhatIsOnTheScreenIsNotReadBack(t *testing.T) {
 	}
 }
 
-// Long code is laid out in pieces. Whoever selects and copies it gets it as it was written.
+// The page lays out long code in pieces. A person who copies the code gets it as it was written.
 func TestLongCodeIsCopiedAsItWasWritten(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

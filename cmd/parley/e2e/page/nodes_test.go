@@ -12,7 +12,7 @@ import (
 	"parley/tools/nodes"
 )
 
-// withNode are the settings with which agents may use the node pi.
+// withNode contains the settings that let agents use the node pi.
 const withNode = "[nodes.pi]\nagents = [\"main\"]\n"
 
 // deviceTool returns a tool that a device offers.
@@ -20,8 +20,8 @@ func deviceTool(name, description string) nodes.Tool {
 	return nodes.Tool{Name: name, Description: description, Schema: json.RawMessage(`{"type":"object","properties":{"room":{"type":"string"}}}`), Pure: name == "look"}
 }
 
-// Owners invite a device from the page, accept what they see of it, and remove it again. What it offers elsewhere meanwhile
-// isn't accepted.
+// Owners can invite a device on the page, accept the tools that they see, and remove the device. Tools that the device
+// offers after they looked are not accepted.
 func TestADeviceIsAcceptedAndRemoved(t *testing.T) {
 	t.Parallel()
 	o, _ := newWorld(t, parleytest.EchoModel, withNode+"[mqtt]\nurl = \"mqtt://127.0.0.1:1\"\n")
@@ -78,7 +78,7 @@ func TestADeviceIsAcceptedAndRemoved(t *testing.T) {
 	}
 }
 
-// Nothing in the view is in the way of people who use a screen reader or a keyboard, and nothing is wider than the screen.
+// The view of nodes works with a screen reader and a keyboard, and nothing in it is wider than the screen.
 func TestNodesAreAccessible(t *testing.T) {
 	t.Parallel()
 	axe := axeCore(t)

@@ -17,10 +17,10 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// hostileName is a name that would do something if any of it were taken for HTML.
+// hostileName is a name that would run a script if the page took it for HTML.
 const hostileName = `<img src=x onerror="window.hit=1"><script>window.hit=2</script>`
 
-// The tokens of a busy world, each with a scope of its own.
+// These are the tokens of a busy world. Each has different rights.
 const (
 	readerToken = "reader-token-of-the-test"
 	talkerToken = "talker-token-of-the-test"
@@ -28,7 +28,7 @@ const (
 	annToken    = "ann-token-of-the-test"
 )
 
-// busyModel does what it is told: it writes, schedules, or asks.
+// busyModel is a model that does what it is told: it writes a file, makes a schedule, or asks a question.
 func busyModel(r agenttest.Request) agenttest.Response {
 	if r.Rounds() > 0 {
 		return agenttest.Reply("done: " + strings.Join(r.Results(), " "))
@@ -48,11 +48,11 @@ func busyModel(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("fine")
 }
 
-// kicked is what Telegram says to a message for the group from which the bot was taken.
+// kicked is Telegram's answer to a message for a group that has removed the bot.
 var kicked = telegramtest.Fault{Method: "sendMessage", Chat: -9, Status: 403, Description: "Forbidden: bot was kicked from the group"}
 
-// newBusyWorld makes a world in which there is something for every view to show: an open request, a question, a dead
-// letter, somebody who asks to be admitted, a schedule, and what models have cost.
+// newBusyWorld returns a world in which each view has something to show: an open request, a question, a dead letter, a
+// person who asks to be admitted, a schedule, and the costs of models.
 func newBusyWorld(t *testing.T) *parleytest.HTTPWorld {
 	t.Helper()
 	offered := newOffering(t)
@@ -83,20 +83,20 @@ func newBusyWorld(t *testing.T) *parleytest.HTTPWorld {
 	return o
 }
 
-// A visit is somebody who looks at the page of a world.
+// A visit is a tab that shows the page of a world.
 type visit struct {
 	*tab
 	o *parleytest.HTTPWorld
 }
 
-// enterBusy opens the page of a busy world, as its owner.
+// enterBusy opens the page of a busy world, signed in as the owner.
 func enterBusy(t *testing.T) visit {
 	t.Helper()
 	o := newBusyWorld(t)
 	return visit{enter(newBrowser(t), o, 1280, 900), o}
 }
 
-// see shows a view, and waits until it has what it is to show.
+// see opens a view, and waits until it contains a text.
 func (v visit) see(place, title, text string) {
 	v.t.Helper()
 	v.show(place)
@@ -104,13 +104,13 @@ func (v visit) see(place, title, text string) {
 	v.waitText("main", text)
 }
 
-// show goes to a place.
+// show opens the view at a place.
 func (v visit) show(place string) {
 	v.t.Helper()
 	eval[bool](v.tab, fmt.Sprintf("(location.hash = %q, true)", "#/"+place))
 }
 
-// ask asks the server as its owner.
+// ask returns the server's answer to a GET request of the owner.
 func (v visit) ask(path string) string {
 	v.t.Helper()
 	return v.o.Ask("GET", path, "", v.o.OwnerHeader()...).Body
@@ -128,7 +128,7 @@ func (v visit) asks() []string {
 	return ids
 }
 
-// whole writes a picture of all of a view, however long it is.
+// whole saves a screenshot of a whole view, however long the view is.
 func (v visit) whole(name string, width int64) {
 	v.t.Helper()
 	if os.Getenv("PARLEY_TEST_PICTURES") == "" {
@@ -140,10 +140,10 @@ func (v visit) whole(name string, width int64) {
 	v.do(chromedp.EmulateViewport(width, 900))
 }
 
-// A sight is a view, and what it has to show.
+// A sight is a view, with a title and a text that it must show.
 type sight struct{ place, title, text string }
 
-// operation lists the views for operation, and what each has to show in a busy world.
+// operation lists the views for operators, and what each must show in a busy world.
 var operation = []sight{
 	{"overview", "Overview", "ready"},
 	{"approvals", "Approvals", "notes/plan.md"},
@@ -164,11 +164,11 @@ var operation = []sight{
 	{"log", "Log", "turn ended"},
 }
 
-// chatWithRequest is a conversation in a busy world, with its open request.
+// chatWithRequest is a conversation of a busy world that has an open request.
 var chatWithRequest = sight{"chat/main%3Atelegram%3A1", "plan it", "notes/plan.md"}
 
-// Every view shows what there is, on large screens and small ones, whatever others have called themselves; nothing of
-// that does anything, and nothing is wider than the screen.
+// Each view shows its content on large and small screens. Names that people have chosen cannot run scripts, and nothing
+// is wider than the screen.
 func TestViewsShowWhatThereIs(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)
@@ -201,7 +201,7 @@ func TestViewsShowWhatThereIs(t *testing.T) {
 	}
 }
 
-// What somebody may not see is not offered: each view of those that are, works for them.
+// The navigation offers only the views that the person may see, and each of these works for the person.
 func TestViewsAreForThoseWhoMaySeeThem(t *testing.T) {
 	t.Parallel()
 	o := newBusyWorld(t)
@@ -233,7 +233,7 @@ func TestViewsAreForThoseWhoMaySeeThem(t *testing.T) {
 	}
 }
 
-// What begins and ends elsewhere is seen at once: the views do not wait until they read again by themselves.
+// Views show at once what begins and ends on the server, without waiting for their next regular reload.
 func TestNewsComeByThemselves(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)
@@ -260,7 +260,7 @@ func TestNewsComeByThemselves(t *testing.T) {
 	}
 }
 
-// A browser has six connections to a server. More tabs than that get the news all the same.
+// A browser opens at most six connections to a server. More tabs than that still get the server's events.
 func TestManyTabsShareOneStream(t *testing.T) {
 	t.Parallel()
 	o := newBusyWorld(t)
@@ -278,7 +278,7 @@ func TestManyTabsShareOneStream(t *testing.T) {
 	}
 }
 
-// No view has anything that is in the way of people who use a screen reader or a keyboard, or see colors badly.
+// Each view works with a screen reader and a keyboard, and has enough contrast.
 func TestViewsAreAccessible(t *testing.T) {
 	t.Parallel()
 	axe := axeCore(t)
@@ -317,7 +317,7 @@ func TestViewsAreAccessible(t *testing.T) {
 	}
 }
 
-// axeCore returns axe-core as a script. It skips the test if there is none.
+// axeCore returns the source of axe-core. It skips the test if axe-core is not there.
 func axeCore(t *testing.T) string {
 	t.Helper()
 	folder := os.Getenv("PARLEY_TEST_PAGE")
@@ -329,7 +329,7 @@ func axeCore(t *testing.T) string {
 	return string(script) + "; true"
 }
 
-// axe returns what axe-core finds in the page as it stands.
+// axe returns the problems that axe-core finds in the current page.
 func (v visit) axe() []string {
 	v.t.Helper()
 	eval[bool](v.tab, "(window.axeFound = undefined, axe.run(document, {resultTypes: ['violations']}).then(r => { window.axeFound = r.violations.flatMap(x => x.nodes.map(n => x.id + ': ' + n.html.slice(0, 200) + ' ' + (n.failureSummary || ''))) }), true)")

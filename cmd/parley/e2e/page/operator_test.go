@@ -19,8 +19,9 @@ func enterWith(b *browser, o *parleytest.HTTPWorld, token string) *tab {
 	return x
 }
 
-// An owner answers people on a platform, marked as the operator. Everybody who watches sees it once, also after loading
-// again, no turn begins, and those who may only read have no field. What can't be delivered says why, and can be sent again.
+// An owner can answer people on a platform as the operator. Everybody who watches sees the answer once, marked as the
+// operator's, also after a reload. No turn begins. People who may only read have no field for an answer. If an answer
+// cannot be delivered, the page says why, and the owner can send it again.
 func TestAnOwnerAnswersAsTheOperator(t *testing.T) {
 	t.Parallel()
 	o, _ := newWorld(t, parleytest.EchoModel, fmt.Sprintf("[tokens.reader]\ntoken = %q\nmay = [\"read\"]\n", readerToken))
@@ -73,7 +74,8 @@ func TestAnOwnerAnswersAsTheOperator(t *testing.T) {
 	}
 }
 
-// Who may only read sees what a turn waits for, also when they come later, and can't decide it.
+// A person who may only read sees the request that a turn waits for, even if they open the page later, and cannot
+// decide it.
 func TestAReaderSeesOpenRequests(t *testing.T) {
 	t.Parallel()
 	o, _ := newWorld(t, func(r agenttest.Request) agenttest.Response {
@@ -94,8 +96,8 @@ func TestAReaderSeesOpenRequests(t *testing.T) {
 	reader.waitText(".ask.ended", "Approved by web:owner")
 }
 
-// What the agent says in a conversation on behalf of somebody in another one, and what it sends to the conversation itself
-// with its tool message, stands there once while somebody watches, after loading again, and read back from the log.
+// A message on behalf of a person in another conversation, and a message that the agent sends to its own conversation
+// with the message tool, are shown once: live, after a reload, and when they are loaded from the log.
 func TestWhatIsSaidBesidesAnswersStaysAfterLoadingAgain(t *testing.T) {
 	t.Parallel()
 	o, _ := newWorld(t, func(r agenttest.Request) agenttest.Response {

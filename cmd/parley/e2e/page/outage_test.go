@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// handTimers has the timers of a tab that are set from now on, and wait for seconds, go off only when the test says so.
-// window.timers holds those that are set.
+// handTimers makes new timers of a tab that wait for seconds run only when the test says so. window.timers contains
+// these timers.
 const handTimers = `(window.timers = new Map(), (() => {
 	let last = 1e6;
 	const set = (real, repeats) => (run, ms) => (ms >= 1000 ? (window.timers.set(++last, {run, ms, repeats}), last) : real(run, ms));
@@ -19,8 +19,8 @@ const handTimers = `(window.timers = new Map(), (() => {
 	window.clearInterval = clear(window.clearInterval.bind(window));
 })(), true)`
 
-// While the server is away, a view reads again with each tick of its clock, and soon after what failed. It doesn't ask
-// the more often the longer that lasts.
+// While the server is away, a view tries again at each tick of its clock, and soon after a failed request. It does not
+// send more and more requests.
 func TestAnOutageDoesNotMultiplyRequests(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -57,7 +57,8 @@ func TestAnOutageDoesNotMultiplyRequests(t *testing.T) {
 	}
 }
 
-// What couldn't be read beside a turn is read again without further news, whether it was the lists or one thing.
+// If the page could not read the tasks or jobs of a conversation, it reads them again without a new event, whether a
+// list or a single item failed.
 func TestWhatFailsBesideATurnIsReadAgain(t *testing.T) {
 	t.Parallel()
 	const (

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// A second person signs in with a token of few rights. She talks to the agent in sessions of her own, and sees no
-// other until she links her account of a platform; then she reads what she said there in private, in the list, in
-// its views and live, until the link ends. What others do she never sees.
+// A second person signs in with a token of few rights. She talks to the agent in her own sessions, and sees no others
+// until she links her account on a platform. Until the link ends, she can also read her private chats there, in the
+// list, in the views and live. She never sees the sessions of other people.
 func TestASecondPersonSeesNoMore(t *testing.T) {
 	t.Parallel()
 	o := newBusyWorld(t)

@@ -13,7 +13,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// People shows with which other accounts somebody is linked, and whom the configuration names, in which role.
+// The People view shows the linked accounts of each person, and whom the configuration names in which role.
 func TestPeopleShowLinksAndRoles(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)

@@ -13,8 +13,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// The card of a call shows the pictures that the call has kept or looked at, once it is opened, also after loading again;
-// what only has the name of a picture isn't shown.
+// An opened card of a call shows the pictures that the call has saved or looked at, also after a reload. A file that
+// only has the name of a picture is not shown.
 func TestCardsShowPictures(t *testing.T) {
 	t.Parallel()
 	s := newOffering(t)

@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// atEnd is whether a conversation is scrolled to its end.
+// atEnd is a JavaScript expression that is true if a conversation is scrolled to its end.
 const atEnd = "(b => b.scrollHeight - b.scrollTop - b.clientHeight < 2)(document.querySelector('.scroll'))"
 
-// A conversation stays at its end when turns grow without news, as they do when they come into sight and are laid out;
-// but not when somebody has opened something there, or has scrolled up.
+// A conversation stays scrolled to its end when turns grow because the page lays them out. It does not scroll if a
+// person has opened something there or has scrolled up.
 func TestAConversationStaysAtItsEnd(t *testing.T) {
 	t.Parallel()
 	const turns = 6
@@ -68,7 +68,7 @@ func TestAConversationStaysAtItsEnd(t *testing.T) {
 	}
 }
 
-// frames waits until the page has drawn what it was told before.
+// frames waits until the page has drawn its latest changes.
 func frames(x *tab) {
 	x.t.Helper()
 	eval[bool](x, "(window.drawn = false, requestAnimationFrame(() => requestAnimationFrame(() => { window.drawn = true; })), true)")

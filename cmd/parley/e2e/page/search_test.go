@@ -12,8 +12,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// Whoever searches finds what was said, and a hit leads to its place in the conversation, however far back that is.
-// From there one reads on in both directions. It fits a phone, and is for everybody.
+// A search finds what was said, and a hit leads to its place in the conversation, however old it is. From there, a
+// person can read on in both directions. The search fits on a phone and is accessible.
 func TestWhatWasSaidIsFoundOnThePage(t *testing.T) {
 	t.Parallel()
 	o, _ := newWorld(t, parleytest.EchoModel, "")
@@ -89,12 +89,12 @@ func TestWhatWasSaidIsFoundOnThePage(t *testing.T) {
 	small.fits("no hit on a phone")
 }
 
-// hit makes what a search found: an entry of the stage's session.
+// hit returns the result of a search: one entry of the stage's session.
 func hit(n int, text string, more string) string {
 	return fmt.Sprintf(`{"hits":[{"session":"main:web:owner:x","n":%d,"kind":"user","at":"2026-01-02T03:04:05Z","person":"web:owner","text":%q%s}]}`, n, text, more)
 }
 
-// A hit that strangers may have written says so, and others don't.
+// The page marks hits that strangers may have written, and no other hits.
 func TestHitsOfStrangersAreMarked(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -118,14 +118,14 @@ func TestHitsOfStrangersAreMarked(t *testing.T) {
 	x.fits("a mark")
 }
 
-// search puts words into the field that searches.
+// search types words into the search field.
 func (x *tab) search(words string) {
 	x.t.Helper()
 	eval[bool](x, fmt.Sprintf("(i => (i.value = %q, i.dispatchEvent(new Event('input', {bubbles: true})), true))(document.querySelector('.sessions input'))", words))
 }
 
-// A search is done once for its words, whatever happens on the server. What the one before found stays until it has an
-// answer.
+// The page searches once for the same words, whatever happens on the server. The previous hits stay until the new ones
+// arrive.
 func TestWordsAreSearchedOnce(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -169,7 +169,7 @@ func TestWordsAreSearchedOnce(t *testing.T) {
 	}
 }
 
-// Whoever goes on to another hit while earlier messages are read sees that one, and no error.
+// If a person opens another hit while earlier messages load, the page shows that hit, and no error.
 func TestAnotherHitWhileEarlierMessagesAreRead(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -195,7 +195,7 @@ func TestAnotherHitWhileEarlierMessagesAreRead(t *testing.T) {
 	}
 }
 
-// A hit has a link to its message on its platform, if that is an address of the web.
+// A hit links to its message on its platform if the address is a web address.
 func TestAHitLeadsToItsPlatform(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

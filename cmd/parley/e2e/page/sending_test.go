@@ -20,8 +20,8 @@ import (
 
 const shift = 8 // among the modifiers of a key
 
-// losing returns a proxy that hands messages on and loses the answer to the first ones, as a network does that is
-// cut off in the wrong moment.
+// losing starts a proxy that passes messages on and loses the answers to the first ones, like a network that breaks at
+// the wrong moment. It returns the proxy's address and the number of lost answers.
 func losing(o *parleytest.HTTPWorld, first int32) (address string, lost *atomic.Int32) {
 	to, err := url.Parse(o.URL)
 	parleytest.Must(o.T, err)
@@ -42,8 +42,8 @@ func losing(o *parleytest.HTTPWorld, first int32) (address string, lost *atomic.
 	return srv.URL, lost
 }
 
-// A message whose acceptance got lost is sent again under the same key, and is said once, also where the page is
-// loaded again in between.
+// If the server's answer to a message is lost, the page sends the message again with the same key, even after a reload,
+// and the message is said once.
 func TestAMessageThatIsSentAgainIsSaidOnce(t *testing.T) {
 	t.Parallel()
 	o, _ := newWorld(t, parleytest.EchoModel, "")
@@ -68,7 +68,7 @@ func TestAMessageThatIsSentAgainIsSaidOnce(t *testing.T) {
 	x.forgive("ERR_NETWORK")
 }
 
-// Shift+Enter begins a new line, a draft outlives loading again and waits in its own session, and Enter sends it.
+// Shift+Enter starts a new line. A draft survives a reload and stays in its own session, and Enter sends it.
 func TestDraftsWaitInTheirSessions(t *testing.T) {
 	t.Parallel()
 	o, _ := newWorld(t, parleytest.EchoModel, "")
@@ -96,8 +96,8 @@ func TestDraftsWaitInTheirSessions(t *testing.T) {
 	x.wait("an empty field", value+" === ''")
 }
 
-// Files that are picked, pasted and dropped go with the message, and can be taken away before. What is too large
-// is refused at once.
+// Files that are picked, pasted or dropped are sent with the message, and can be removed before. The page refuses a
+// file that is too large at once.
 func TestFilesGoWithAMessage(t *testing.T) {
 	t.Parallel()
 	o, _ := newWorld(t, func(r agenttest.Request) agenttest.Response {
@@ -130,8 +130,8 @@ func TestFilesGoWithAMessage(t *testing.T) {
 	}
 }
 
-// The button stops a turn, and commands that are pressed or typed are answered in place. It all stands there as it did
-// when the page is loaded again.
+// The button stops a turn. The page shows the replies to commands in their place, whether the person pressed or typed
+// the command, and shows the same after a reload.
 func TestStopAndCommands(t *testing.T) {
 	t.Parallel()
 	never := make(chan struct{})
@@ -170,10 +170,10 @@ func TestStopAndCommands(t *testing.T) {
 	}
 }
 
-// standing is what people and the agent have said, in its order.
+// standing is a JavaScript expression for what people and the agent have said, in order.
 const standing = "[...document.querySelectorAll('.said-text, .answer, .spoken, .ask summary')].map(e => e.textContent).join(' | ')"
 
-// A picture of the page by keys alone: who presses Tab comes to everything that can be pressed, and sees where it is.
+// With the Tab key, a person reaches every button, link and field, and sees which one has the focus.
 func TestThePageIsUsedByKeys(t *testing.T) {
 	t.Parallel()
 	o, _ := newWorld(t, parleytest.EchoModel, "")
@@ -203,7 +203,7 @@ func TestThePageIsUsedByKeys(t *testing.T) {
 	}
 }
 
-// The list marks sessions with something new since somebody looked, in all tabs, and keeps no texts for that.
+// The list marks sessions with something new since the person last looked, in all tabs, and stores no texts for this.
 func TestSessionsWithSomethingNewAreMarked(t *testing.T) {
 	t.Parallel()
 	o, _ := newWorld(t, parleytest.EchoModel, "")

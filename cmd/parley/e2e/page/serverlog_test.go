@@ -7,8 +7,9 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// What the server logs is seen as it comes, the newest first, from the chosen level on; while the log is paused nothing
-// moves, and afterwards what was missed is there. It has no texts, and the page holds no more than so many lines.
+// The page shows the server's log live, the newest line first, from the chosen level on. While the log is paused,
+// nothing moves; afterwards the page shows the lines that it missed. The log contains no messages, and the page holds a
+// limited number of lines.
 func TestTheLogIsFollowedOnThePage(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)

@@ -10,7 +10,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// link returns a link that signs a browser in once, as "parley ui" prints it.
+// link returns a link that signs in a browser once, as "parley ui" prints it.
 func link(o *parleytest.HTTPWorld) string {
 	o.T.Helper()
 	var offer struct{ Links []string }
@@ -29,8 +29,8 @@ func enter(b *browser, o *parleytest.HTTPWorld, width, height int64) *tab {
 	return x
 }
 
-// The link of "parley ui" signs in once and leaves the address; a second use says what to do, and a token that is
-// typed signs in, too. A sign-in lasts, and signing out ends it.
+// The link of "parley ui" signs in once and disappears from the address bar. A second use of the link says what to do.
+// A person can also sign in with a token. A sign-in survives a reload, and signing out ends it.
 func TestSigningInAndOut(t *testing.T) {
 	t.Parallel()
 	o, _ := newWorld(t, parleytest.EchoModel, "")

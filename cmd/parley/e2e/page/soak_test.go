@@ -16,15 +16,15 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// soakVar is the variable that says how long TestAnOpenPageDoesNotGrow lasts, such as 1h. Without it the test
-// goes two rounds.
+// soakVar is the environment variable that sets how long TestAnOpenPageDoesNotGrow takes, such as 1h. Without it, the
+// test takes two rounds.
 const soakVar = "PARLEY_PAGE_SOAK"
 
-// The page holds at most mostTurns turns; when one more comes, the oldest leave until keptTurns are there.
+// The page holds at most mostTurns turns. When one more comes, it drops the oldest until keptTurns are left.
 const mostTurns, keptTurns = 120, 90
 
-// A page that is left open beside a conversation that goes on holds the newest turns only: it doesn't grow. What has
-// left it can be read again.
+// A page that stays open beside an active conversation holds only the newest turns, and does not grow. The person can
+// load the dropped turns again.
 func TestAnOpenPageDoesNotGrow(t *testing.T) {
 	t.Parallel()
 	o, _ := newWorld(t, parleytest.EchoModel, "")
@@ -74,10 +74,10 @@ func TestAnOpenPageDoesNotGrow(t *testing.T) {
 	x.waitText(".answer", fmt.Sprintf("what is %d for", said-keptTurns))
 }
 
-// Uses is what a tab uses once its garbage is collected.
+// uses contains what a tab uses after a garbage collection.
 type uses struct {
 	turns                  int
-	nodes, listeners, heap int64 // of the document, in it, and bytes of its scripts
+	nodes, listeners, heap int64 // nodes and listeners of the document, and bytes of its scripts
 }
 
 func (u uses) String() string {

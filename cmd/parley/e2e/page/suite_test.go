@@ -10,10 +10,11 @@ import (
 	"parley/channels/markup/markuptest"
 )
 
-// A shownText is what a page shows of a text: as HTML, with the numbers of lists and without buttons, and as a skeleton.
+// A shownText is what a page shows of a text: as HTML, with the numbers of lists and without buttons, and as a
+// skeleton.
 type shownText struct{ HTML, Skeleton string }
 
-// shows has a page show texts as the answers of one turn each, and returns what it shows of each.
+// shows makes a page show each text as the answer of a turn, and returns what it shows for each.
 func (s *stage) shows(x *tab, texts []string) []shownText {
 	s.t.Helper()
 	var turns, blocks []string
@@ -36,8 +37,8 @@ func (s *stage) shows(x *tab, texts []string) []shownText {
 	return shown
 }
 
-// checkShown checks that what a page has made of texts can neither load nor run anything, and that its links lead to the
-// web. It is run in the page while it shows them.
+// checkShown is JavaScript that checks that the Markdown on a page cannot load or run anything, and that its links lead
+// to the web.
 const checkShown = `(() => {
 	const tags = new Set('DIV P H3 H4 PRE CODE SPAN BUTTON TABLE THEAD TBODY TR TH TD HR BLOCKQUOTE OL UL LI A STRONG EM S BR'.split(' '));
 	const attributes = new Set('class tabindex role aria-label scope start href target rel type'.split(' '));
@@ -50,9 +51,9 @@ const checkShown = `(() => {
 	return wrong;
 })()`
 
-// The suite that judges what the server makes of Markdown for terminals and platforms judges the page too, as far as both
-// promise the same: of no example of the specifications is anything lost, and no text does anything. The page shows as many
-// examples as the server renders them as it did; it may only become more.
+// The page passes the suite that tests the server's Markdown for terminals and platforms, as far as both promise the
+// same: no example of the specifications loses any text, and no text can run a script. The page renders at least as
+// many examples like the server as before.
 func TestThePagePassesTheSuiteOfMarkup(t *testing.T) {
 	t.Parallel()
 	const asServer = 669
@@ -93,7 +94,7 @@ func TestThePagePassesTheSuiteOfMarkup(t *testing.T) {
 	}
 }
 
-// Quotes and lists that are nested far too deep stay as they were written, and nothing of them is lost.
+// Quotes and lists that are nested too deeply stay as they were written, and no text is lost.
 func TestWhatIsNestedTooDeepStaysAsItWasWritten(t *testing.T) {
 	t.Parallel()
 	const times = 2000

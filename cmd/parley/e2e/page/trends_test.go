@@ -8,7 +8,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// cell returns the text of a cell of the table that belongs to a plot, in its newest row.
+// cell returns the text of a cell in the newest row of the table that belongs to a plot.
 func (v visit) cell(plot, column string) string {
 	v.t.Helper()
 	return eval[string](v.tab, fmt.Sprintf(`(() => {
@@ -17,8 +17,8 @@ func (v visit) cell(plot, column string) string {
 	})()`, plot, column))
 }
 
-// The overview shows how it went over time: each answer, how long it took, and how calls of tools went, as plots and
-// in tables. What is new appears by itself.
+// The overview shows the past as plots and tables: the answers, how long each took, and the results of tool calls. New
+// values appear by themselves.
 func TestOverviewShowsHowItWent(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)
@@ -53,7 +53,7 @@ func TestOverviewShowsHowItWent(t *testing.T) {
 	}
 }
 
-// Before anything has happened, the overview says what will be there.
+// Before the first turn, the overview says what it will show.
 func TestOverviewBeforeTheFirstTurn(t *testing.T) {
 	t.Parallel()
 	o, _ := newWorld(t, busyModel, "")

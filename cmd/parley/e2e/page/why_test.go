@@ -7,8 +7,8 @@ import (
 	"parley/agent/agenttest"
 )
 
-// Each message leads to what happened to it: the one that begins a turn by the turn's link, and others of the turn,
-// those that wait, and commands by their own.
+// Each message links to its story: a message that begins a turn by the turn's link, and other messages, waiting
+// messages and commands by links of their own.
 func TestEachMessageLeadsToWhatHappenedToIt(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
