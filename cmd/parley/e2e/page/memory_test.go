@@ -92,7 +92,7 @@ func TestAMemoryIsEditedAndErased(t *testing.T) {
 	v.see("audit", "Audit", "erased")
 }
 
-// The memory of a conversation is in no list; the page of the conversation leads to it.
+// The memory of a conversation is in no list. A person finds it by typing the key of the session.
 func TestTheMemoryOfAConversationIsFound(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)

@@ -18,19 +18,19 @@ import (
 
 var askedModel = regexp.MustCompile(`"model":"([^"]*)"`)
 
-// namedModel answers with the name of the model that was asked, how many words of people it
-// was shown, and the newest.
+// namedModel answers with the name of the model that was asked, the number of people's words that it was shown, and the
+// newest word.
 func namedModel(r agenttest.Request) agenttest.Response {
 	name := askedModel.FindSubmatch(r.Body)[1]
 	return agenttest.Reply(fmt.Sprintf("%s %d: %s", name, bytes.Count(r.Body, []byte(`"role":"user"`)), r.Said()))
 }
 
-// opsByWord has an agent with a model of its own, who is called by a word.
+// opsByWord configures an agent with a model of its own, which people call by a word.
 const opsByWord = "[agents.ops]\nmodel = \"large\"\n"
 
-// On each platform the word behind the bot's name leads to an agent, with its own model; what
-// follows in the thread, or answers its message, stays with it; without the word the main
-// agent answers in the same chat, and neither has seen what was said to the other.
+// On each platform, a word after the bot's name selects an agent, which uses its own model. Later messages in the
+// thread, and replies to the agent's message, go to the same agent. Without the word, the main agent answers in the
+// same chat. No agent sees what was said to another.
 func TestAWordLeadsToAnAgentOnEachPlatform(t *testing.T) {
 	t.Parallel()
 	w := newThree(t, namedModel, opsByWord)
@@ -86,7 +86,7 @@ func TestAWordLeadsToAnAgentOnEachPlatform(t *testing.T) {
 	}
 }
 
-// /stop stops the turns of all agents in a chat, and behind an agent's name that one's alone.
+// /stop stops the turns of all agents in a chat. After an agent's name, it stops only that agent's turn.
 func TestStopOfSeveralAgents(t *testing.T) {
 	t.Parallel()
 	stalls := func(r agenttest.Request) agenttest.Response {
@@ -125,8 +125,8 @@ func TestStopOfSeveralAgents(t *testing.T) {
 	}
 }
 
-// awaitBookedAnswers waits until the book knows that n messages to a channel were sent: then
-// who replies to them is known to reply to their agent.
+// awaitBookedAnswers waits until the book knows that n messages to a channel were sent. After that, a reply to one of
+// them goes to the agent that sent the message.
 func awaitBookedAnswers(t *testing.T, w *parleytest.World, channel string, n int) {
 	t.Helper()
 	parleytest.WaitFor(t, "the book to know what was sent", func() bool {
@@ -134,8 +134,8 @@ func awaitBookedAnswers(t *testing.T, w *parleytest.World, channel string, n int
 	})
 }
 
-// A terminal and a program talk to an agent by its name, in conversations of its own, whose
-// answers they see; a name that there is not is refused with the nearest.
+// People at terminals and programs can talk to an agent by its name, in separate conversations, and get its answers.
+// The error for an unknown name suggests the nearest name.
 func TestTerminalsAndProgramsTalkToAnAgentByName(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, namedModel, opsByWord)

@@ -12,7 +12,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// answersInMarkdown says what can be read aloud and what can't, after calls of a tool if it is asked to speak.
+// answersInMarkdown is a model whose answer contains parts that can be read aloud and parts that cannot. It first calls
+// a tool if it is asked to speak.
 func answersInMarkdown(r agenttest.Request) agenttest.Response {
 	all := r.Messages()
 	if last := all[len(all)-1]; last.Role == "user" && strings.Contains(last.Content, "read it to me") {
@@ -21,16 +22,17 @@ func answersInMarkdown(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("It **works**, see [the log](https://a.example/log):\n\n```\nok 1\n```\n\nAnything else?")
 }
 
-// Of that answer, this is read.
+// readAloud is the part of that answer that is read aloud.
 const readAloud = "It works, see the log:\nAnything else?"
 
-// speaking returns the settings with which voice messages are answered aloud by a server.
+// speaking returns the settings with which a speech server answers voice messages aloud.
 func speaking(t *testing.T, s *agenttest.Speech) string {
 	t.Helper()
 	return fmt.Sprintf("[transcribe]\nbase_url = %q\nmodel = \"w\"\n[speech]\nbase_url = %q\nmodel = \"tts\"\nvoice = \"vera\"\n", stenographer(t), s.Start(t))
 }
 
-// On each platform, a voice message is answered with the text and a recording of its words; a text is answered with a text.
+// On each platform, a voice message is answered with a text and a recording of the text's words. A text message is
+// answered with a text alone.
 func TestAVoiceMessageIsAnsweredAloud(t *testing.T) {
 	t.Parallel()
 	speech := &agenttest.Speech{}
@@ -67,7 +69,7 @@ func TestAVoiceMessageIsAnsweredAloud(t *testing.T) {
 	}
 }
 
-// wantVoiceNote wants a chat of Telegram to have the answer's text and then one voice note.
+// wantVoiceNote checks that a chat of Telegram has the answer's text and then one voice note.
 func wantVoiceNote(t *testing.T, sent []telegramtest.Message) {
 	t.Helper()
 	if len(sent) != 2 || sent[0].File != nil || !strings.Contains(sent[0].Text, "ok 1") || sent[1].File == nil {
@@ -78,8 +80,8 @@ func wantVoiceNote(t *testing.T, sent []telegramtest.Message) {
 	}
 }
 
-// Wherever the process dies, the chat has one text and one voice note, and the server was asked at most once more. If a
-// send was cut off, nobody knows whether it has arrived, so it may be there again.
+// If the process is killed at any step, the chat gets one text and one voice note, and the speech server is asked at
+// most once more. If a send was interrupted, nobody knows whether it arrived, so it may arrive twice.
 func TestAVoiceNoteComesOnce(t *testing.T) {
 	t.Parallel()
 	for at, asked := range map[string]int{"c6": 1, "c7:published": 1, "aloud:ask": 1, "aloud:made": 1, "aloud:published": 1, "send:begun/2": 1, "c7": 1} {
@@ -111,8 +113,8 @@ func TestAVoiceNoteComesOnce(t *testing.T) {
 	}
 }
 
-// An agent that is asked to speak does so by its tool, if the operator has set up a server; what fails is said. The text
-// arrives before the server has answered, and even if it fails.
+// An agent that is asked to speak uses its tool for that if the operator has set up a speech server, and tells people
+// if the server fails. The text arrives before the server has answered, and even if the server fails.
 func TestAnAgentSpeaksWhenAsked(t *testing.T) {
 	t.Parallel()
 	var w *three
@@ -140,7 +142,7 @@ func TestAnAgentSpeaksWhenAsked(t *testing.T) {
 	}
 }
 
-// Without a server, there is no tool.
+// Without a speech server, the agent has no tool to speak.
 func TestWithoutAServerNothingSpeaks(t *testing.T) {
 	t.Parallel()
 	w := newThree(t, answersInMarkdown, "")

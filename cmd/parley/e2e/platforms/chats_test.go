@@ -11,8 +11,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// A team lets the bot listen in two channels, in one of them to everything. Then it
-// takes one back, without a restart.
+// The bot listens only in the channels that the configuration lists, and in one of them to every message. A reload can
+// remove a channel without a restart.
 func TestABotListensWhereItIsToldTo(t *testing.T) {
 	t.Parallel()
 	asked := make(chan string, 100)

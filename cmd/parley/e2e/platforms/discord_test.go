@@ -14,7 +14,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// discordCalled calls the bot by its name.
+// discordCalled is a mention of the bot.
 const discordCalled = "<@" + discordtest.Bot + "> "
 
 func TestDiscordAnswers(t *testing.T) {
@@ -61,8 +61,8 @@ func TestDiscordAnswers(t *testing.T) {
 	}
 }
 
-// What is deleted is blanked in the log, also if another process has heard it, and where
-// people have conversations of their own in a channel.
+// A message that is deleted on Discord is blanked in the log, even if another process received it, and even if people
+// have separate conversations in a channel.
 func TestDiscordDeletions(t *testing.T) {
 	t.Parallel()
 	for _, scope := range []string{"thread", "user"} {
@@ -100,8 +100,7 @@ func TestDiscordDeletions(t *testing.T) {
 	}
 }
 
-// Whatever kills the program while people talk: each message is answered once, and in
-// each place in order.
+// If the program is killed at any step while people talk, each message is answered once, and in each place in order.
 func TestDiscordThroughKills(t *testing.T) {
 	t.Parallel()
 	w, dc := parleytest.NewDiscord(t, parleytest.EchoModel, "[agents.main]\nqueue = \"followup\"\n")
@@ -163,8 +162,8 @@ func TestDiscordThroughKills(t *testing.T) {
 	}
 }
 
-// A file is in the workspace before the model is asked, also if the program is killed
-// while it fetches the file; and the message is answered once.
+// A file is in the workspace before the model is asked, even if the program is killed while it fetches the file, and
+// the message is answered once.
 func TestDiscordFilesAreFetched(t *testing.T) {
 	t.Parallel()
 	w, dc := parleytest.NewDiscord(t, parleytest.EchoModel, "")
@@ -188,7 +187,7 @@ func TestDiscordFilesAreFetched(t *testing.T) {
 	}
 }
 
-// What is wrong with a bot is said with what to do, by serve and by doctor alike.
+// serve and doctor report what is wrong with a Discord bot, and what to do about it.
 func TestDiscordSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
@@ -238,8 +237,8 @@ func TestDiscordSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// doctor looks at what channels take away: at those that the configuration names, and,
-// while the bot serves, at those in which it was spoken to.
+// doctor checks which permissions the bot lacks in channels: in the channels that the configuration names and, while
+// the bot serves, in the channels in which people spoke to the bot.
 func TestDoctorLooksAtChannelsOfDiscord(t *testing.T) {
 	t.Parallel()
 	w, dc := parleytest.NewDiscord(t, parleytest.EchoModel, "[targets]\nalerts = [\"discord:100\"]\n")

@@ -11,7 +11,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// askedHistory is a model that reads the chats that it is asked about: "read ARGS".
+// An askedHistory is a model that reads the chats that people ask about: "read ARGS".
 type askedHistory struct {
 	mu      sync.Mutex
 	results []string
@@ -40,8 +40,8 @@ func (m *askedHistory) result(n int) string {
 	return m.results[n-1]
 }
 
-// The bot reads another channel for somebody who is in it, and for nobody else; the
-// model is shown it in that turn alone, and no file of the home has it.
+// The bot reads another channel for a person who is a member of it, and for nobody else. Only the model of that turn
+// sees what was read, and no file of the home contains it.
 func TestReadingAChannelForSomebodyWhoIsInIt(t *testing.T) {
 	t.Parallel()
 	m := &askedHistory{}
@@ -103,7 +103,7 @@ func TestReadingAChannelForSomebodyWhoIsInIt(t *testing.T) {
 	}
 }
 
-// A turn that is cut off after it has read goes on, and is told that it has to read again.
+// A turn that was interrupted after it read a channel continues, and the model is told to read the channel again.
 func TestATurnThatIsCutOffReadsAgain(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -144,7 +144,7 @@ func TestATurnThatIsCutOffReadsAgain(t *testing.T) {
 	}
 }
 
-// Telegram tells bots no history: the conversation's own log is read.
+// Telegram gives bots no history, so the bot reads the conversation's own log.
 func TestReadingOnTelegramIsReadingTheLog(t *testing.T) {
 	t.Parallel()
 	m := &askedHistory{}

@@ -16,21 +16,20 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// A limit is what a platform asks for about one chat, or about all: no call before some
-// time is over.
+// A limit makes a platform refuse calls about one chat, or all calls, until some time is over.
 type limit struct {
 	wait time.Duration
 
 	mu      sync.Mutex
-	refuses func() bool // the next call, if it does not come too early
+	refuses func() bool // whether to refuse the next call, if the call does not come too early
 	refused int
-	until   time.Time // by the clock of the platform, which is before that of who is refused
-	early   int       // calls that came although it was not over
+	until   time.Time // by the platform's clock; the program learns of it slightly later
+	early   int       // the number of calls that came too early
 }
 
 func newLimit(wait time.Duration) *limit { return &limit{wait: wait, refuses: always} }
 
-// Which calls are refused: all, none, one, or every second.
+// These functions choose the calls that are refused: all, none, only the first, or every second one.
 func always() bool { return true }
 
 func never() bool { return false }
@@ -45,7 +44,8 @@ func everySecond() func() bool {
 	return func() bool { n++; return n%2 == 1 }
 }
 
-// met is one more call: after how many seconds it may be made again; 0 lets it through.
+// met records a call. It returns the number of seconds after which the call may be repeated, or 0 if the call is
+// allowed.
 func (l *limit) met() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,22 +60,22 @@ func (l *limit) met() int {
 	return int(l.wait / time.Second)
 }
 
-// from has those calls be refused that come from now on.
+// from sets which calls are refused from now on.
 func (l *limit) from(refuses func() bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.refuses = refuses
 }
 
-// state is how many calls were refused, how many of these came too early, and until when
-// none may come.
+// state returns the number of refused calls, how many of these came too early, and the time before which no call may
+// come.
 func (l *limit) state() (refused, early int, until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.refused, l.early, l.until
 }
 
-// inSlack and inDiscord are what the limit does to a call there.
+// inSlack and inDiscord apply the limit to a call of that platform.
 func (l *limit) inSlack() slacktest.Act {
 	return func(w http.ResponseWriter, r *http.Request, do http.Handler) {
 		if seconds := l.met(); seconds > 0 {
@@ -109,8 +109,8 @@ func talkative(r agenttest.Request) agenttest.Response {
 	return agenttest.Calls(calls...)
 }
 
-// A side is one platform in a storm: how somebody says something in the chat of a number,
-// and what the chat was sent.
+// A side is one platform in a storm. It sends a person's text to the chat with a number, and returns what the bot has
+// sent there.
 type side struct {
 	say  func(chat int, text string)
 	sent func(chat int) []string
@@ -137,14 +137,14 @@ func (w *three) sides() map[string]side {
 	}
 }
 
-// ask has a chat be sent four messages, and returns what tells whether it has them.
+// ask makes the bot send four messages to a chat, and returns a function that reports whether they have arrived.
 func (s side) ask(chat int) (arrived func() bool) {
 	name := fmt.Sprint("m", chat)
 	s.say(chat, name+" "+s.at(chat))
 	return func() bool { return len(s.sent(chat)) >= 4 }
 }
 
-// inOrder wants a chat to have its four messages, each once and in order.
+// inOrder checks that a chat has its four messages, each once and in order.
 func (s side) inOrder(t *testing.T, chat int) {
 	t.Helper()
 	name := fmt.Sprint("m", chat)
@@ -153,9 +153,8 @@ func (s side) inOrder(t *testing.T, chat int) {
 	}
 }
 
-// A platform refuses what goes to some chats: nothing goes there before the time is over for
-// which it asks, each time; all other chats, there and elsewhere, have theirs meanwhile; and
-// nothing is lost, sent twice or out of order.
+// If a platform refuses calls to some chats, the bot sends nothing there until the requested time is over, each time.
+// All other chats get their messages meanwhile, on all platforms. No message is lost, repeated or out of order.
 func TestLimitedChatsAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	const limited, free = 2, 3 // chats on each platform
@@ -217,8 +216,8 @@ func TestLimitedChatsAreLeftAlone(t *testing.T) {
 	}
 }
 
-// Discord may mean all that the bot says: then nothing goes anywhere there before the time
-// is over, and other platforms do not notice.
+// If Discord limits the whole account, the bot sends nothing to Discord until the time is over, and other platforms are
+// not affected.
 func TestALimitedAccountIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	w := newThree(t, talkative, "")

@@ -20,13 +20,13 @@ const lastWords = "The end 🏁"
 // A listing is code in an answer.
 type listing struct{ language, text string }
 
-// A longAnswer is one with tables, lists, quotes, prose, code in three languages and emoji.
-// Each word of the kind w0000 is in it once, and none of them in code.
+// A longAnswer is an answer with tables, lists, quotes, prose, code in three languages, and emoji. It contains each
+// word of the form w0000 once, outside of code.
 type longAnswer struct {
 	text     string
 	words    int
 	listings []listing
-	emoji    map[string]int // how often each is there
+	emoji    map[string]int // the count of each emoji
 }
 
 func (l *longAnswer) word() string {
@@ -34,7 +34,7 @@ func (l *longAnswer) word() string {
 	return fmt.Sprintf("w%04d", l.words-1)
 }
 
-// table adds a table of so many rows.
+// table adds a table with this many rows.
 func (l *longAnswer) table(rows int) {
 	l.text += "| Service | State | p99 |\n|:--|:-:|--:|\n"
 	for range rows {
@@ -43,7 +43,7 @@ func (l *longAnswer) table(rows int) {
 	l.text += "\n"
 }
 
-// prose adds what stands between tables and code.
+// prose adds the text between tables and code.
 func (l *longAnswer) prose() {
 	l.text += fmt.Sprintf("## %s 🚀\n\nProse **%s 👨‍👩‍👧‍👦 %s**, `%s` and [%s 🇩🇪](https://example.com/?a=1&b=2): 1 < 2 && 3 > 2, これは %s。 ", l.word(), l.word(), l.word(), l.word(), l.word(), l.word())
 	for range 30 {
@@ -52,7 +52,7 @@ func (l *longAnswer) prose() {
 	l.text += fmt.Sprintf("\n\n1. %s\n   - *%s*\n   - %s\n2. %s\n\n> %s\n\n", l.word(), l.word(), l.word(), l.word(), l.word())
 }
 
-// code adds code of so many lines, with what means something elsewhere, and blank lines.
+// code adds code with this many lines, including characters that have a meaning elsewhere, and blank lines.
 func (l *longAnswer) code(language, line string, lines int) {
 	var code []string
 	for n := range lines {
@@ -66,7 +66,7 @@ func (l *longAnswer) code(language, line string, lines int) {
 	l.text += "```" + language + "\n" + one.text + "\n```\n\n"
 }
 
-// newLongAnswer is one of so many characters.
+// newLongAnswer returns an answer of about this many characters.
 func newLongAnswer(length int) *longAnswer {
 	l := new(longAnswer)
 	for lines := 12; utf8.RuneCountInString(l.text) < length; lines += 58 {
@@ -87,9 +87,8 @@ func newLongAnswer(length int) *longAnswer {
 	return l
 }
 
-// A long answer is there on each platform as a whole, whether it is shown while it is made or
-// not: put together again, its messages say what the model has said, and each can be read by
-// itself.
+// A long answer arrives completely on each platform, whether or not the platform shows it while it is written. The
+// messages together contain what the model said, and each message is readable on its own.
 func TestALongAnswerIsWhole(t *testing.T) {
 	t.Parallel()
 	for _, stream := range []string{"auto", "edit", "off"} {
@@ -141,15 +140,15 @@ func TestALongAnswerIsWhole(t *testing.T) {
 	}
 }
 
-// telegramFences is a message with its code in fences.
+// telegramFences returns the text of a message with its code in fences.
 func telegramFences(m telegramtest.Message) string {
 	text := regexp.MustCompile(`<pre><code class="language-([a-z]+)">`).ReplaceAllString(m.Raw, "```$1\n")
 	text = strings.NewReplacer("<pre>", "```\n", "</code></pre>", "\n```", "</pre>", "\n```").Replace(text)
 	return html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(text, ""))
 }
 
-// wantWhole wants messages to say what the answer says. Each closes the code that it opens,
-// and code that goes on in the next is opened there again with its language.
+// wantWhole checks that messages together contain the whole answer. Each message closes the code that it opens. If code
+// continues in the next message, that message opens it again with its language.
 func (l *longAnswer) wantWhole(t *testing.T, platform string, parts []string) {
 	t.Helper()
 	if len(parts) < 2 {
@@ -203,7 +202,7 @@ func (l *longAnswer) wantWhole(t *testing.T, platform string, parts []string) {
 	}
 }
 
-// pieces are the prose and the code of a message, and whether it ends in open code.
+// pieces returns the prose and the code of a message in order, and whether the message ends in unclosed code.
 func pieces(part string) (all []listing, open bool) {
 	language, fence := "prose", ""
 	var lines []string
@@ -232,7 +231,7 @@ func pieces(part string) (all []listing, open bool) {
 
 func endsInCode(part string) bool { return strings.HasSuffix(strings.TrimSpace(part), "```") }
 
-// each returns what one function says of all messages.
+// each returns the result of a function for each message.
 func each[M any](all []M, text func(M) string) []string {
 	var list []string
 	for _, m := range all {

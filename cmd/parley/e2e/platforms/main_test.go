@@ -1,5 +1,5 @@
-// Package platforms tries the bot on Slack, Discord and Telegram: how it is talked to there, what
-// it shows, and what it does when a platform limits or refuses it.
+// Package platforms tests the bot on Slack, Discord and Telegram: how people talk to it there, what it shows, and what
+// it does when a platform limits or refuses its calls.
 package platforms
 
 import (

@@ -20,8 +20,8 @@ import (
 
 const signingSecret = "0123456789abcdef0123456789abcdef"
 
-// Slack makes requests: each message is answered once, in its chat's order, also through
-// kills, and no app token is needed.
+// If Slack delivers its events as HTTP requests, each message is answered once and in its chat's order, even through
+// kills. The bot needs no app token.
 func TestSlackOverHTTPThroughKills(t *testing.T) {
 	t.Parallel()
 	w, sl := parleytest.NewSlack(t, parleytest.EchoModel)
@@ -73,7 +73,7 @@ func TestSlackOverHTTPThroughKills(t *testing.T) {
 	}
 }
 
-// hearsRequests has a world's Telegram make requests.
+// hearsRequests configures a world whose Telegram delivers updates as HTTP requests.
 func hearsRequests(w *parleytest.World) {
 	w.T.Helper()
 	address := parleytest.FreeAddress(w.T)
@@ -87,8 +87,8 @@ func hearsRequests(w *parleytest.World) {
 	parleytest.Must(w.T, os.WriteFile(w.File, []byte(changed), 0o600))
 }
 
-// Telegram makes requests: each of many messages is answered once, in its chat's order,
-// through kills.
+// If Telegram delivers its updates as HTTP requests, each of many messages is answered once and in its chat's order,
+// even through kills.
 func TestTelegramOverHTTPThroughKills(t *testing.T) {
 	t.Parallel()
 	const chats, each, kills = 20, 20, 4
@@ -130,8 +130,8 @@ func TestTelegramOverHTTPThroughKills(t *testing.T) {
 	}
 }
 
-// What doctor says of requests: that the webhook is there once the bot has served, and
-// that one is in the way of polling.
+// doctor reports that the webhook is registered once the bot has served, and that a registered webhook prevents
+// polling.
 func TestDoctorLooksAtTheWebhook(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")
@@ -166,8 +166,8 @@ func TestDoctorLooksAtTheWebhook(t *testing.T) {
 	}
 }
 
-// A balancer passes requests on to each server in turn, and to the next where one does not
-// answer. It counts what each has taken.
+// balancer starts a load balancer that passes each request to the next server in turn, and to another one if that
+// server does not answer. It counts the requests of each server.
 func balancer(t *testing.T, servers []string, taken []atomic.Int64) string {
 	t.Helper()
 	var turn atomic.Int64
@@ -203,8 +203,8 @@ func balancer(t *testing.T, servers []string, taken []atomic.Int64) string {
 	return front.URL
 }
 
-// Two processes behind a load balancer take what Slack tells, each some of it, and one is
-// killed in the middle: each message is answered once, in its chat's order.
+// Two processes behind a load balancer share Slack's requests, and one of them is killed meanwhile. Each message is
+// answered once and in its chat's order.
 func TestAFleetBehindALoadBalancer(t *testing.T) {
 	t.Parallel()
 	redis := os.Getenv("PARLEY_TEST_REDIS_URL")
@@ -269,7 +269,7 @@ func TestAFleetBehindALoadBalancer(t *testing.T) {
 	}
 }
 
-// What doctor says of privacy mode, where the bot is to answer what does not mention it.
+// doctor reports Telegram's privacy mode if the bot is configured to answer messages that do not mention it.
 func TestDoctorLooksAtPrivacyMode(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")

@@ -10,7 +10,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// rememberModel answers with all that people have said in the conversation.
+// rememberModel is a model that answers with everything that people have said in the conversation.
 func rememberModel(r agenttest.Request) agenttest.Response {
 	var said []string
 	for _, word := range []string{"apple", "berry", "cherry", "date"} {
@@ -21,8 +21,8 @@ func rememberModel(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("I know of " + strings.Join(said, ", "))
 }
 
-// In one thread two people have a conversation each, or all threads of a channel are
-// one; and a change of that is said at the start.
+// Depending on the configuration, two people in one thread have separate conversations, or all threads of a channel are
+// one conversation. The server logs at its start that this setting was changed.
 func TestWhoseConversationItIs(t *testing.T) {
 	t.Parallel()
 	w, sl := parleytest.NewSlack(t, rememberModel)

@@ -15,8 +15,8 @@ import (
 	"parley/tools/documents/documentstest"
 )
 
-// reader answers with what is in the files that it was shown: it opens a document at its
-// last page, repeats what was spoken, and is otherwise parleytest.Beholder.
+// reader is a model that answers with the content of the files that it was shown: the last page of a document, the
+// words of a recording, and otherwise what parleytest.Beholder answers.
 func reader(r agenttest.Request) agenttest.Response {
 	all := r.Messages()
 	if last := all[len(all)-1]; last.Role == "user" {
@@ -34,8 +34,7 @@ func reader(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("it says " + strings.Join(r.Results(), ""))
 }
 
-// stenographer is a server that writes down what it is sent: the words of a recording follow
-// what begins it.
+// stenographer starts a transcription server. It returns the part of a recording after its header as the words.
 func stenographer(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -55,10 +54,10 @@ func stenographer(t *testing.T) string {
 	return server.URL
 }
 
-// recorded begins a recording.
+// recorded is the header of a recording.
 const recorded = "OggS\x00\x02\x00\x00\x00\x00\x00\x00\x00\x00"
 
-// A sight is something that people send, and what the answer to it says.
+// A sight is something that people send, and what the answer to it must contain.
 type sight struct {
 	what  string
 	files []sentFile
@@ -84,8 +83,7 @@ func sights(t *testing.T) []sight {
 	}
 }
 
-// On each platform a picture, a document, a recording and an album are answered with what
-// is in them, each once.
+// On each platform, the bot answers a picture, a document, a recording and an album once, with what is in them.
 func TestWhatIsSentIsSeen(t *testing.T) {
 	t.Parallel()
 	w := newThree(t, reader, fmt.Sprintf("[transcribe]\nbase_url = %q\nmodel = \"w\"\n", stenographer(t)))
@@ -119,12 +117,12 @@ func containsAll(text string, words ...string) bool {
 	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
 }
 
-// The chats of the thing with a number.
+// slackChat, discordChat and telegramChat return the chat for the sight with a number.
 func slackChat(i int) string   { return fmt.Sprint("D1", i) }
 func discordChat(i int) string { return fmt.Sprint("5", i) }
 func telegramChat(i int) int64 { return int64(10 + i) }
 
-// show sends something on each platform, as people do there.
+// show sends a sight on each platform, as people do there.
 func (w *three) show(i int, s sight) {
 	inSlack, inDiscord := []any{}, []any{}
 	for n, f := range s.files {
@@ -152,7 +150,7 @@ func (w *three) show(i int, s sight) {
 	}
 }
 
-// answers are what the bot has said to it, by platform.
+// answers returns a function for each platform, which returns what the bot has sent to the chat of a sight.
 func (w *three) answers(i int) map[string]func() []string {
 	return map[string]func() []string{
 		"Slack":    func() []string { return parleytest.SlackTexts(w.slack.Sent(slackChat(i))) },

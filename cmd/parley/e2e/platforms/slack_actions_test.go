@@ -9,8 +9,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// What people do on Slack beside writing messages reaches the agent, of those who may
-// talk to it.
+// The agent is told what people do on Slack besides writing messages, if they may talk to the agent.
 func TestTeamSlackBesideMessages(t *testing.T) {
 	t.Parallel()
 	w, sl := parleytest.NewSlack(t, parleytest.EchoModel)
@@ -73,7 +72,7 @@ func TestTeamSlackBesideMessages(t *testing.T) {
 	}
 }
 
-// Who calls the bot into a thread need not say again what stands there.
+// If a person calls the bot into a thread, the bot knows the earlier messages of the thread.
 func TestTeamSlackReadsTheThread(t *testing.T) {
 	t.Parallel()
 	w, sl := parleytest.NewSlack(t, func(r agenttest.Request) agenttest.Response {

@@ -73,8 +73,8 @@ func TestTeamSlack(t *testing.T) {
 	}
 }
 
-// Who Slack does not tell about keeps nobody else waiting, not after a restart
-// either. What passes is tried again, in order; what lasts is refused.
+// If Slack does not say who one person is, nobody else waits for that, even after a restart. The bot tries again in
+// order after a temporary error, and refuses the person after a lasting one.
 func TestSlackDoesNotTellWhoOnePersonIs(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{"internal_error", "fatal_error", "service_unavailable", "ratelimited", "request_timeout", "missing_scope"} {
@@ -131,8 +131,7 @@ func TestSlackRefusesWhomItDoesNotTellAboutForGood(t *testing.T) {
 	}
 }
 
-// What is wrong with an app is said with the setting that it is about and what to
-// do, by serve and by doctor alike.
+// serve and doctor report what is wrong with a Slack app, the setting that it concerns, and what to do.
 func TestSlackSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
@@ -183,8 +182,8 @@ func TestSlackSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// Who mentions the bot in a channel and may not talk to it is told so, and nobody
-// else is; the command that they are told admits them.
+// A stranger who mentions the bot in a channel gets a message that only they can see. The command in that message
+// admits them.
 func TestSlackTellsAStrangerInAChannel(t *testing.T) {
 	t.Parallel()
 	w, sl := parleytest.NewSlack(t, parleytest.EchoModel)
@@ -226,8 +225,8 @@ func TestSlackTellsAStrangerInAChannel(t *testing.T) {
 	}
 }
 
-// Slack keeps to itself what begins with a slash: whatever tells of a command
-// tells of one that can be said.
+// Slack does not pass on messages that begin with a slash, so each text that names a command names it in a form that
+// works on Slack.
 func TestSlackIsToldOfCommandsThatCanBeSaid(t *testing.T) {
 	t.Parallel()
 	w, sl := parleytest.NewSlack(t, parleytest.EchoModel)
@@ -268,7 +267,7 @@ func TestSlackIsToldOfCommandsThatCanBeSaid(t *testing.T) {
 	}
 }
 
-// An answer that takes a while is shown while it is made, in one message.
+// On Slack, a slow answer is shown while it is written, in one message.
 func TestSlackShowsTheAnswerBeingMade(t *testing.T) {
 	t.Parallel()
 	const half = "a beginning that is long enough to be worth showing before the rest of it is there"
@@ -296,7 +295,8 @@ func TestSlackShowsTheAnswerBeingMade(t *testing.T) {
 	}
 }
 
-// An edit takes fewer characters of some scripts than a message does.
+// Slack allows fewer characters in an edit than in a new message for some scripts. A long answer in any script is still
+// shown once and completely.
 func TestSlackShowsALongAnswerInAnyScriptOnce(t *testing.T) {
 	t.Parallel()
 	for what, sentence := range map[string]string{"japanese": "これは長い答えの一文です。", "emoji": "👍🎉✅ ", "entities": "a & b < c. "} {
@@ -333,8 +333,8 @@ func TestSlackShowsALongAnswerInAnyScriptOnce(t *testing.T) {
 	}
 }
 
-// An answer with a table is a draft in Slack's own markup while it is made, and then
-// Markdown, in the same message. Where the workspace refuses that, it is text as before.
+// On Slack, an answer with a table is shown in Slack's own markup while it is written, and then becomes Markdown in the
+// same message. If the workspace refuses Markdown, the answer stays text.
 func TestSlackShowsTables(t *testing.T) {
 	t.Parallel()
 	const table = "# Prices\n\n| plan | price |\n| --- | --: |\n| Team | 49 € |"
@@ -368,7 +368,7 @@ func TestSlackShowsTables(t *testing.T) {
 	}
 }
 
-// The caps of a team's file hold: for each member, in whatever chat.
+// The caps of the example configuration for a team hold for each member, in every chat.
 func TestTeamSlackHasCaps(t *testing.T) {
 	t.Parallel()
 	w, sl := parleytest.NewSlack(t, agenttest.Always(parleytest.Costs("1.999")))

@@ -13,12 +13,12 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// A three is a world with all three platforms, on each of which everybody may talk to the bot.
+// A three is a world with all three platforms. Everybody may talk to the bot on each of them.
 type three struct {
 	*parleytest.World
 	slack   *slacktest.Server
 	discord *discordtest.Server
-	env     []string // the tokens
+	env     []string // environment variables with the tokens
 }
 
 func newThree(t *testing.T, script agenttest.Script, more string) *three {
@@ -52,7 +52,7 @@ func (w *three) everywhere(setting string) {
 	parleytest.Must(w.T, os.WriteFile(w.File, []byte(strings.ReplaceAll(string(text), "introduce =", setting+"introduce =")), 0o600))
 }
 
-// serve starts the program and waits until it hears on all three.
+// serve starts the program and waits until it receives messages from all three platforms.
 func (w *three) serve(env ...string) *parleytest.Process {
 	w.T.Helper()
 	p := w.Serve(append(env, w.env...)...)
@@ -60,8 +60,8 @@ func (w *three) serve(env ...string) *parleytest.Process {
 	return p
 }
 
-// tellsOthers is a model that writes a file and sends it, with a formatted text, to a chat on
-// each of the other platforms.
+// tellsOthers is a model that writes a file and sends it with a formatted text to a chat on each of the other
+// platforms.
 func tellsOthers(r agenttest.Request) agenttest.Response {
 	const words = "The **weekly** report is `green`:\\n\\n- one\\n- two"
 	switch r.Rounds() {
@@ -76,11 +76,10 @@ func tellsOthers(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("came of it: " + strings.Join(r.Results(), " "))
 }
 
-// An arrival is a message as a platform has it.
+// An arrival is a message as a platform shows it.
 type arrival struct{ text, file, content string }
 
-// wantReport wants a chat to have the formatted text and then the file, and nothing again
-// but what may be, of which it returns how often that was.
+// wantReport checks that a chat has the formatted text and then the file. It returns how often a message was repeated.
 func wantReport(t *testing.T, where string, got []arrival, formatted ...string) (again int) {
 	t.Helper()
 	var all []arrival
@@ -99,8 +98,8 @@ func wantReport(t *testing.T, where string, got []arrival, formatted ...string) 
 	return again
 }
 
-// What somebody says in Slack has the agent send to Discord and to Telegram: the text as each
-// of them formats it, and the file, each once, wherever the process dies.
+// A person on Slack can have the agent send a text and a file to Discord and Telegram. Each platform gets the text in
+// its own format, and each message arrives once, even if the process is killed at any step.
 func TestSlackHasOthersTold(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"alive", "c5:before/2", "c5/2", "c5/3", "send:begun/2", "send:sent/2", "send:marked/3"} {
@@ -141,7 +140,7 @@ func TestSlackHasOthersTold(t *testing.T) {
 	}
 }
 
-// arrivals are messages of a platform.
+// arrivals converts the messages of a platform to arrivals.
 func arrivals[M any](sent []M, one func(M) arrival) (all []arrival) {
 	for _, m := range sent {
 		all = append(all, one(m))

@@ -18,7 +18,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// What a configuration holds that nobody may see, beside the tokens of the three platforms.
+// These are the secrets of the configuration besides the tokens of the three platforms.
 const (
 	modelKey      = "sk-model-7d1f0c52aa9b"
 	transcribeKey = "sk-transcribe-90ab11fe"
@@ -34,7 +34,7 @@ var allTokens = []string{
 	parleytest.Token, parleytest.SlackBot, parleytest.SlackApp, parleytest.DiscordToken,
 }
 
-// telltale is a server that refuses everybody, and says which key they came with.
+// telltale starts a server that refuses all requests, and that repeats the key of a request in its error.
 func telltale(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,7 +45,7 @@ func telltale(t *testing.T) string {
 	return server.URL
 }
 
-// leaky is a model that searches, that fails, and whose errors say the key.
+// leaky is a model that searches and fails, and whose answers and errors contain the key.
 func leaky(resets *atomic.Int32) agenttest.Script {
 	return func(r agenttest.Request) agenttest.Response {
 		switch {
@@ -62,8 +62,8 @@ func leaky(resets *atomic.Int32) agenttest.Script {
 	}
 }
 
-// No token is in what is logged, answered, streamed, examined, shown to the model or kept,
-// whatever goes wrong on the way to a platform, and whatever its errors say.
+// Tokens never appear in logs, answers, streams, doctor's output, the model's prompts or stored files, even if calls to
+// the platforms fail with errors that contain the tokens.
 func TestTokensStayInside(t *testing.T) {
 	t.Parallel()
 	var resets atomic.Int32
@@ -169,7 +169,7 @@ signing_secret = %q
 	}
 }
 
-// say has somebody say words on each platform, and waits for one more answer on each.
+// say makes a person say words on each platform, and waits for one more answer on each.
 func (w *three) say(t *testing.T, words string) {
 	t.Helper()
 	telegram, slack, discord := len(w.Telegram.Sent(2)), len(w.slack.Sent("D1")), len(w.discord.Sent("51"))
@@ -181,7 +181,7 @@ func (w *three) say(t *testing.T, words string) {
 	parleytest.DiscordSaid(t, w.discord, "51", discord+1)
 }
 
-// harm has calls fail in all ways on the way to each platform; what they say names the token.
+// harm makes calls to each platform fail in every way, with errors that contain the token.
 func (w *three) harm() {
 	for _, f := range []telegramtest.Fault{
 		{Method: "getUpdates", Act: telegramtest.Drop}, {Method: "getUpdates", Act: telegramtest.Refuse, Status: 500, Raw: "no /bot" + parleytest.Token + "/getUpdates"},
@@ -204,7 +204,8 @@ func (w *three) harm() {
 	w.discord.CutGateway()
 }
 
-// watch has programs watch the conversations; what they see is complete once they are ended.
+// watch starts clients that watch the conversations. The function that it returns ends them, and adds what they got to
+// seen.
 func (w *three) watch(t *testing.T, o *parleytest.HTTPWorld, seen *strings.Builder) (end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

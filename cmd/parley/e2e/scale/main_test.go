@@ -1,4 +1,4 @@
-// Package scale measures what the program's lists, sums and erasures take in a home with very many conversations.
+// Package scale measures how long the program's lists, sums and erasures take in a home with very many conversations.
 package scale
 
 import (

@@ -31,16 +31,17 @@ type population struct {
 
 const (
 	spread = 300 // days
-	// firstPrivate is the person of the first private chat; the people with lower numbers are those of groups and
-	// of chats that a test begins.
+	// firstPrivate is the number of the person in the first private chat. People with lower numbers are in groups, or
+	// in chats that a test starts.
 	firstPrivate = 1_000_000
 )
 
-// lastPrivate returns the number of the person whose private chat was used last, on Telegram.
+// lastPrivate returns the number of the Telegram user whose private chat was used last.
 func (p population) lastPrivate() int { return firstPrivate + p.conversations/10*10 }
 
-// conversation is the SQL for the conversation with the number i: its key's channel, chat and thread, and who speaks there.
-// Its columns are i, channel, chat, thread, one and two; {time} is the function of the database that formats a time.
+// conversation is the SQL for the conversation with the number i: the channel, chat and thread of its key, and the
+// people who speak there. Its columns are i, channel, chat, thread, one and two. {time} is the function of the database
+// that formats a time.
 const conversation = `SELECT i,
 	CASE WHEN i % 10 = 9 THEN 'web' ELSE 'telegram' END AS channel,
 	CASE WHEN i % 10 = 9 THEN 'ada' WHEN i % 2 = 0 THEN '' || (1000000 + i) ELSE '-' || (1000 + i % 100) END AS chat,
@@ -49,21 +50,22 @@ const conversation = `SELECT i,
 	CASE WHEN i % 10 = 9 THEN 'web:ada' WHEN i % 2 = 0 THEN 'telegram:' || (1000000 + i) ELSE 'telegram:' || (1000 + (i + 77) % 1000) END AS two
 	FROM numbers`
 
-// with begins the statements that add rows for the conversations from the number $1 to $2.
+// with is the beginning of each statement that adds rows for the conversations with the numbers $1 to $2.
 const with = `WITH RECURSIVE numbers (i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SELECT i + 1 FROM numbers WHERE i < CAST($2 AS BIGINT)),
 	said AS (` + conversation + `) `
 
-// turn is a table of the turns of a conversation: t is the number, ago the seconds between it and the last, and person who begins it.
+// turn is the SQL for a table of the turns of a conversation: t is the number of the turn, ago the seconds between it
+// and the last turn, and person the one who begins it.
 const turn = `, rounds (t) AS (VALUES {rounds}), turns AS (SELECT said.*, t, (CAST($3 AS BIGINT) - 1 - t) * 60 + (CAST($4 AS BIGINT) - i) * CAST($5 AS BIGINT) AS ago,
 	CASE WHEN t % 2 = 0 THEN one ELSE two END AS person, 'm' || i || '-' || t AS id FROM said, rounds) `
 
-// text is what is said in a turn: words that differ from turn to turn, and some that all have. SQLite joins texts before it
-// divides, so each remainder has its own parentheses.
+// text is the SQL for what is said in a turn: words that differ from turn to turn, and words that all turns have.
+// SQLite concatenates before it computes remainders, so each remainder is in parentheses.
 const text = `'The word of the day is w' || ((i * 31 + t) % 4999) || ' or perhaps v' || ((i * 7 + t) % 499) || ', and nothing else that anybody has said about it so far.'`
 
-// statements add the rows of some conversations. They use the arguments $1 and $2, the first and the last number; $3, how
-// many turns each has; $4, how many conversations there are in all; and $5, the seconds between the last turns of one
-// conversation and the next.
+// statements add the rows of some conversations. $1 and $2 are the numbers of the first and the last conversation; $3
+// is the number of turns of each; $4 is the number of all conversations; and $5 is the number of seconds between the
+// last turns of two consecutive conversations.
 var statements = []string{
 	with + turn + `INSERT INTO sessions (key, fence, last, summary, covers, unfinished, created, updated, active, agent, channel, chat, title)
 		SELECT 'main:' || channel || ':' || chat || CASE WHEN thread = '' THEN '' ELSE ':' || thread END, 1, 6 * CAST($3 AS BIGINT), 0, 0, '',
@@ -92,7 +94,8 @@ var statements = []string{
 		SELECT one, channel || ':' || chat, '', 1, 0, {micro ago}, 0 FROM turns WHERE t = 0 AND i % 2 = 0`,
 }
 
-// fill adds the population to the databases of a home, or of a fleet. now is when the last conversation was used last.
+// fill adds the population to the databases of a home or of a fleet. now is the time at which the last conversation was
+// last used.
 func (p population) fill(t testing.TB, db *sql.DB, postgres bool, now time.Time) {
 	t.Helper()
 	var turns []string
@@ -120,8 +123,7 @@ func (p population) fill(t testing.TB, db *sql.DB, postgres bool, now time.Time)
 	}
 }
 
-// settle does what a server does beside its other work: it puts what was said into the index of words, and sums up what
-// was used.
+// settle does the background work of a server: it indexes the words of all messages, and sums up the usage.
 func settle(t testing.TB, s *sqlstore.Store) {
 	t.Helper()
 	for more := true; more; {
@@ -136,7 +138,7 @@ func settle(t testing.TB, s *sqlstore.Store) {
 	}
 }
 
-// fillHome makes the population's home in a directory.
+// fillHome creates a home with the population in a directory.
 func (p population) fillHome(t testing.TB, dir string, now time.Time) {
 	t.Helper()
 	h := hometest.Open(t, dir)
@@ -150,7 +152,7 @@ func (p population) fillHome(t testing.TB, dir string, now time.Time) {
 	h.Close()
 }
 
-// fillServer makes the population's tables in a PostgreSQL database.
+// fillServer creates the tables with the population in a PostgreSQL database.
 func (p population) fillServer(t testing.TB, place string, now time.Time) {
 	t.Helper()
 	s, err := sqlstore.Open(t.Context(), place)

@@ -18,13 +18,13 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// The variables that say how many conversations there are, and how many turns each has. `make scale` sets them.
+// These environment variables set the number of conversations, and the number of turns of each. `make scale` sets them.
 const (
 	conversationsVar = "PARLEY_SCALE"
 	turnsVar         = "PARLEY_SCALE_TURNS"
 )
 
-// given returns the number in a variable of the environment, or a default.
+// given returns the number in an environment variable, or otherwise if the variable is empty.
 func given(t *testing.T, name string, otherwise int) int {
 	t.Helper()
 	text := os.Getenv(name)
@@ -36,13 +36,13 @@ func given(t *testing.T, name string, otherwise int) int {
 	return n
 }
 
-// A measured is a request, and how long its answers took.
+// A measured is a request, and how long its first and its fastest answer took.
 type measured struct {
 	name        string
 	first, best time.Duration
 }
 
-// A scene is a server with a population.
+// A scene is a server with a population, and the measurements of its requests.
 type scene struct {
 	t      *testing.T
 	w      *parleytest.World
@@ -52,7 +52,7 @@ type scene struct {
 	table  []measured
 }
 
-// measure calls do several times, and notes how long it took at first, and at best.
+// measure calls a function several times, and records the times of the first and the fastest call.
 func (s *scene) measure(name string, times int, do func()) {
 	s.t.Helper()
 	m := measured{name: name}
@@ -70,7 +70,8 @@ func (s *scene) measure(name string, times int, do func()) {
 	s.table = append(s.table, m)
 }
 
-// get measures a request for a list, and checks how many items the answer's list has under that key.
+// get measures a request for a list, and checks that the list under this key in the answer has at least this many
+// items.
 func (s *scene) get(name, path, key string, least int) {
 	s.t.Helper()
 	s.measure(name, 5, func() {
@@ -87,7 +88,7 @@ func (s *scene) get(name, path, key string, least int) {
 	})
 }
 
-// print logs the table.
+// print logs the table of measurements.
 func (s *scene) print(title string) {
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 4, 2, ' ', tabwriter.AlignRight)
@@ -129,7 +130,7 @@ func run(t *testing.T, p population, more string, fill func(*parleytest.World)) 
 	s.print(t.Name())
 }
 
-// lists measures what is listed and summed up.
+// lists measures requests for lists and sums.
 func (s *scene) lists(token string) {
 	page := min(100, s.p.conversations/10)
 	s.get("status", "/v1/status", "", 0)
@@ -171,7 +172,7 @@ func (s *scene) lists(token string) {
 	})
 }
 
-// erasures measures what erasing and exporting takes.
+// erasures measures erasures and exports.
 func (s *scene) erasures() {
 	forget := func(name string, what map[string]string, least int) {
 		s.t.Helper()
@@ -194,7 +195,7 @@ func (s *scene) erasures() {
 	forget("forget a person in groups", map[string]string{"user": "telegram:1007"}, 1)
 }
 
-// sweep restarts the server, so that it erases the oldest twentieth of the conversations, and measures how long people
+// sweep restarts the server so that it erases the oldest twentieth of the conversations, and measures how long people
 // wait for answers meanwhile.
 func (s *scene) sweep(server *parleytest.Process) {
 	s.t.Helper()
@@ -230,7 +231,7 @@ func (s *scene) sweep(server *parleytest.Process) {
 	}
 }
 
-// oldest returns when the session of the first conversations that is left was used.
+// oldest returns when the oldest of the first sessions in the list was last used.
 func (s *scene) oldest() time.Time {
 	s.t.Helper()
 	var page struct{ Sessions []sessions.Info }

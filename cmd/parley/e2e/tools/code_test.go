@@ -6,7 +6,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// An agent finds what the code in its folder declares, also what it has just written itself.
+// An agent finds the declarations in the code of its folder, including code that it has just written.
 func TestAnAgentSearchesCode(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, commander, "")

@@ -14,7 +14,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// commander is a model that runs what it is told to: TOOL ARGUMENTS.
+// commander is a model that makes the call that it is told to make: TOOL ARGUMENTS.
 func commander(r agenttest.Request) agenttest.Response {
 	if r.Rounds() > 0 {
 		return agenttest.Reply(strings.Join(r.Results(), "\n"))
@@ -25,8 +25,8 @@ func commander(r agenttest.Request) agenttest.Response {
 
 func shellCall(line string) string { return fmt.Sprintf(`exec_shell {"command":%q}`, line) }
 
-// The owner in a terminal has commands; they know nothing of the program's secrets,
-// of its home, and of other conversations.
+// The owner's agent in a terminal can run commands. The commands cannot see the program's secrets, its home, or other
+// conversations.
 func TestCommandsInATerminal(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, commander, "")
@@ -75,8 +75,8 @@ func TestCommandsInATerminal(t *testing.T) {
 	}
 }
 
-// On a platform an agent has commands if they are granted, and the network in them if
-// that is granted too.
+// On a platform, an agent can run commands only if the configuration grants it that capability, and its commands can
+// use the network only if it grants that, too.
 func TestCommandsAreGranted(t *testing.T) {
 	t.Parallel()
 	commands := []string{"exec_shell", "spawn", "git_status", "git_diff", "git_log", "git_commit", "git_branch"}
@@ -135,8 +135,8 @@ func TestASandboxThatCannotBeHad(t *testing.T) {
 	}
 }
 
-// A worker that is killed in the middle of a command leaves nothing of it; its
-// successor runs it no second time, and says so.
+// If a worker is killed in the middle of a command, no process of the command is left. The next worker does not run the
+// command again, and says so.
 func TestAWorkerDiesInACommand(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, commander, "[agents.main]\ncapabilities = [\"shell\"]\n")
@@ -165,7 +165,7 @@ func TestAWorkerDiesInACommand(t *testing.T) {
 	}
 }
 
-// So does one that is stopped in good order, and /stop.
+// A command also ends with all its processes on /stop, and when its server stops in good order.
 func TestACommandIsStopped(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, commander, "[serve]\ndrain = \"200ms\"\n[agents.main]\ncapabilities = [\"shell\"]\n")
@@ -187,7 +187,7 @@ func TestACommandIsStopped(t *testing.T) {
 	}
 }
 
-// processesWith lists the processes whose arguments hold a text.
+// processesWith returns the ids of the processes whose arguments contain a text.
 func processesWith(t *testing.T, text string) (pids []string) {
 	t.Helper()
 	names, err := filepath.Glob("/proc/[0-9]*/cmdline")

@@ -19,7 +19,8 @@ import (
 
 const homeToken = "long-lived-token-of-the-home"
 
-// newHomeAssistant starts a Home Assistant with a kitchen light, and returns its address and whether the light is on.
+// newHomeAssistant starts a fake Home Assistant with a kitchen light. It returns the server's address and the state of
+// the light.
 func newHomeAssistant(t *testing.T) (url string, on *atomic.Bool) {
 	t.Helper()
 	on = &atomic.Bool{}
@@ -53,7 +54,8 @@ func newHomeAssistant(t *testing.T) (url string, on *atomic.Bool) {
 	return web.URL, on
 }
 
-// Who follows the page about Home Assistant can ask what is on, and switch it once somebody has agreed.
+// A person who follows the page about Home Assistant can ask which lights are on, and can switch a light once somebody
+// has approved the call.
 func TestTheHomeAssistantOfThePage(t *testing.T) {
 	t.Parallel()
 	url, on := newHomeAssistant(t)

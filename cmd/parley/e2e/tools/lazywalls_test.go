@@ -11,8 +11,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// Nobody waits for a sandbox that is still being tried out but those who need it: the bot
-// serves meanwhile, and what is said to it then finds the tools that run commands.
+// The bot serves while it still tries out the sandbox. Only turns that need the sandbox wait for it, and then have the
+// tools that run commands.
 func TestItServesWhileTheSandboxIsTriedOut(t *testing.T) {
 	t.Parallel()
 	bwrap, err := exec.LookPath("bwrap")
@@ -39,9 +39,8 @@ func TestItServesWhileTheSandboxIsTriedOut(t *testing.T) {
 	}
 }
 
-// Each command that an agent runs has a supervisor, and some a second process of this
-// program inside their walls. They begin before the libraries are initialised that only
-// the server needs.
+// Each command of an agent runs under a supervisor, and some have a second process of this program inside the sandbox.
+// These processes start without initializing the libraries that only the server needs.
 func TestASupervisorWaitsForNoLibrary(t *testing.T) {
 	t.Parallel()
 	heavy := []string{

@@ -1,5 +1,5 @@
-// Package tools tries the tools that bring something of their own: commands in the sandbox, MCP
-// servers, skills and the web.
+// Package tools tests tools that depend on other programs or services: commands in the sandbox, MCP servers, skills and
+// the web.
 package tools
 
 import (

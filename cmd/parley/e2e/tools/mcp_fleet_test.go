@@ -15,10 +15,11 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// bossHeader is the header of a token that may do everything: each process of a fleet has an owner of its own.
+// bossHeader is the header of a token with all rights. A fleet needs one, because each process has an owner's token of
+// its own.
 var bossHeader = parleytest.Bearer("boss-token-of-the-test")
 
-// serversOf returns the MCP servers as the API lists them.
+// serversOf returns the MCP servers that the API lists.
 func serversOf(o *parleytest.HTTPWorld) []mcpservers.Server {
 	o.T.Helper()
 	var now struct{ Servers []mcpservers.Server }
@@ -42,8 +43,9 @@ func toolNames(o *parleytest.HTTPWorld) []string {
 	return names
 }
 
-// A gateway uses no MCP servers, but it tells what the workers have of them: also what they found after it
-// was started. What has changed is shown beside what was accepted, and only what somebody has seen is accepted.
+// A gateway uses no MCP servers itself, but it lists the tools that the workers have from them, including tools that
+// they found after the gateway started. It shows changed descriptions next to the accepted ones, and accepts only what
+// a person has seen.
 func TestAGatewayTellsTheToolsOfMCPServers(t *testing.T) {
 	t.Parallel()
 	redis := os.Getenv("PARLEY_TEST_REDIS_URL")

@@ -16,12 +16,12 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// A changing is a service whose tools change: hold, which waits, stays; old goes, new comes.
+// A changing is an MCP service whose tools change: the tool hold waits and stays, old disappears, and new appears.
 type changing struct {
 	*mcp.Server
 	handler http.Handler
 	url     string
-	held    chan struct{} // a call of hold has begun
+	held    chan struct{} // gets a value when a call of hold has begun
 	release chan struct{}
 }
 
@@ -54,7 +54,7 @@ func (c *changing) describe(name, description string, do func(context.Context) s
 	})
 }
 
-// swap changes the tools, and has an owner accept them.
+// swap changes the tools, and accepts them as an owner.
 func (c *changing) swap(w *parleytest.World) {
 	w.T.Helper()
 	c.RemoveTools("old")
@@ -66,12 +66,12 @@ func (c *changing) swap(w *parleytest.World) {
 	}
 }
 
-// shown tells which of the service's tools a model is shown.
+// shown returns the names of the service's tools that a model is shown.
 func shown(r agenttest.Request) string {
 	return strings.Join(slices.DeleteFunc(r.Tools(), func(name string) bool { return !strings.HasPrefix(name, "web__") }), " ")
 }
 
-// swapModel calls hold and then old, and tells what it was shown each time.
+// swapModel is a model that calls hold and then old, and answers with the tools that it was shown.
 func swapModel(r agenttest.Request) agenttest.Response {
 	switch got := r.Results(); {
 	case strings.Contains(r.Said(), "again"):
@@ -89,7 +89,7 @@ func swapSettings(c *changing) string {
 	return fmt.Sprintf("\n[mcp.web]\nurl = %q\nagents = [\"main\"]\n[tools]\nuntrusted = \"allow\"\n", c.url)
 }
 
-// awaitTools waits until the tools of the server notes are known.
+// awaitTools waits until a server's tools are known and accepted.
 func awaitTools(t *testing.T, w *parleytest.World) {
 	t.Helper()
 	parleytest.WaitFor(t, "the server's tools to be known", func() bool {
@@ -98,8 +98,8 @@ func awaitTools(t *testing.T, w *parleytest.World) {
 	})
 }
 
-// The tools of a server change while a turn runs: it keeps those that it began with, and the
-// next has the others. What is gone is told to the model.
+// If the tools of a server change during a turn, the turn keeps the tools that it began with, and the next turn has the
+// new ones. If the model calls a tool that no longer exists, it is told so.
 func TestMCPToolsChangeWhileATurnRuns(t *testing.T) {
 	t.Parallel()
 	c := newChanging(t)
@@ -120,8 +120,8 @@ func TestMCPToolsChangeWhileATurnRuns(t *testing.T) {
 	p.Stop()
 }
 
-// A turn that was cut off in the middle of a call goes on with the tools that there are by
-// then. Of its call nobody says that it was not made.
+// A turn that was interrupted in the middle of a call continues with the tools that exist then. The model is told that
+// the outcome of the call is unknown, not that the call was not made.
 func TestMCPToolsChangeWhileATurnIsCutOff(t *testing.T) {
 	t.Parallel()
 	c := newChanging(t)

@@ -13,8 +13,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// A server of a few lines, whose tool reads a file of the conversation's folder and says
-// what it was given. Its description is that of the word DESCRIBED.
+// shellServer is an MCP server of a few lines. Its tool reads a file of the conversation's folder and repeats its
+// arguments. DESCRIBED is replaced by the description of the tool.
 const shellServer = `
 while read -r line; do
 	id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
@@ -28,7 +28,7 @@ while read -r line; do
 	esac
 done`
 
-// mcpModel writes a file and has the server read it, if it has its tool.
+// mcpModel is a model that writes a file and then has the server read it, if it has the server's tool.
 func mcpModel(r agenttest.Request) agenttest.Response {
 	last := r.Messages()[len(r.Messages())-1]
 	switch {
@@ -47,8 +47,8 @@ func mcpSettings(description, agents string) string {
 	return fmt.Sprintf("\n[mcp.notes]\ncommand = \"sh\"\nargs = [\"-c\", '''%s''']\nenv = [\"DESCRIBED=%s\", \"SERVER_KEY=${SERVER_KEY}\"]\nagents = [%s]\n[agents.other]\n", shellServer, description, agents)
 }
 
-// An agent uses the tools of the servers that name it. What describes itself differently is
-// set aside until an owner accepts it; what is secret shows nowhere.
+// An agent can use the tools of the MCP servers that name the agent. A tool whose description changes is disabled until
+// an owner accepts it. Secrets appear nowhere.
 func TestToolsOfAnMCPServer(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, mcpModel, mcpSettings("Looks.", `"main"`))
@@ -96,7 +96,7 @@ func TestToolsOfAnMCPServer(t *testing.T) {
 	p.Stop()
 }
 
-// A model judges the calls of a server's tools like any others.
+// A model judges calls of a server's tools like any other calls.
 func TestAToolOfAnMCPServerIsJudged(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
@@ -119,8 +119,8 @@ func TestAToolOfAnMCPServerIsJudged(t *testing.T) {
 	p.Stop()
 }
 
-// An agent with a list of its own has the servers of that list, whoever they name; and each
-// server can be tried, and is told as up or down.
+// An agent with its own list of MCP servers has the servers of that list, whichever agents the servers name. parley mcp
+// test tries a server, and the metrics say whether it is up.
 func TestAnAgentsOwnMCPServers(t *testing.T) {
 	t.Parallel()
 	settings := mcpSettings("Looks.", `"other"`) + "[agents.main]\nmcp = [\"notes\"]\n[mcp.gone]\ncommand = \"sh\"\nargs = [\"-c\", \"echo broken >&2; exit 3\"]\nagents = [\"other\"]\n"
@@ -155,7 +155,7 @@ func TestAnAgentsOwnMCPServers(t *testing.T) {
 	p.Stop()
 }
 
-// An agent that no server names has none of its tools.
+// An agent that no MCP server names has no tools of these servers.
 func TestAnAgentWithoutAnMCPServer(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, mcpModel, mcpSettings("Looks.", `"other"`))
@@ -169,8 +169,8 @@ func TestAnAgentWithoutAnMCPServer(t *testing.T) {
 	p.Stop()
 }
 
-// A tool that the model's server refuses costs that tool and no turn: the model reads that it lacks it,
-// and doctor says which and why.
+// If the model's server refuses a tool, the turn continues without that tool. The model is told that the tool is
+// missing, and doctor says which tool it is and why.
 func TestAToolThatTheModelsServerRefuses(t *testing.T) {
 	t.Parallel()
 	const words = `{"error":{"message":"Invalid schema for function '{name}'","type":"invalid_request_error","param":"tools[{index}].function.parameters","code":"invalid_function_parameters"}}`

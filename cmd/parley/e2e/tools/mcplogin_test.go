@@ -16,7 +16,7 @@ import (
 	"parley/tools/mcp/signin/signintest"
 )
 
-// A guarded is a service that wants somebody to be signed in, and a server that uses it.
+// A guarded is a world with a service that requires a sign-in, and with a server that uses the service.
 type guarded struct {
 	*parleytest.HTTPWorld
 	auth *signintest.Server
@@ -38,14 +38,15 @@ func newGuarded(t *testing.T, more string) *guarded {
 	return &guarded{o, auth, c}
 }
 
-// A signing is a command that signs in.
+// A signing is a running command that signs in.
 type signing struct {
 	*exec.Cmd
 	in  io.WriteCloser
 	out *bufio.Reader
 }
 
-// login runs parley mcp login until it has printed the address, and opens that.
+// login starts parley mcp login, waits until it has printed an address, and opens the address. It returns the command,
+// and the address to which the browser is sent at the end.
 func (g *guarded) login() (s *signing, ends *url.URL) {
 	g.T.Helper()
 	s = &signing{Cmd: g.Command("mcp", "login", "web")}
@@ -67,7 +68,7 @@ func (g *guarded) login() (s *signing, ends *url.URL) {
 	}
 }
 
-// done waits for a command that signs in.
+// done waits until a command has signed in.
 func (g *guarded) done(s *signing) {
 	g.T.Helper()
 	rest, err := io.ReadAll(s.out)
@@ -76,7 +77,7 @@ func (g *guarded) done(s *signing) {
 	}
 }
 
-// come is a browser that comes to the server by its public name.
+// come makes the browser's last request, to the server's public name, and returns the answer.
 func (g *guarded) come(ends *url.URL) (status int, text string) {
 	g.T.Helper()
 	r, err := http.NewRequestWithContext(g.T.Context(), http.MethodGet, g.URL+ends.RequestURI(), nil)
@@ -90,8 +91,8 @@ func (g *guarded) come(ends *url.URL) (status int, text string) {
 	return answer.StatusCode, string(raw)
 }
 
-// An owner signs in with a browser, which ends at the server's public address: then agents
-// have the service's tools. No token is in a log.
+// An owner signs in with a browser, which is sent to the server's public address at the end. Then agents have the tools
+// of the service. No log contains a token.
 func TestSigningInToAnMCPServer(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t, "public_url = \"https://bot.example.com\"\n")
@@ -135,8 +136,8 @@ func TestSigningInToAnMCPServer(t *testing.T) {
 	}
 }
 
-// Where the browser cannot open the page at which it ends, its address is pasted; also
-// where no server runs, and the one that is begun later has the token.
+// If the browser cannot open the last page, the person pastes its address. This also works without a running server,
+// and a server that starts later has the token.
 func TestPastingWhereTheBrowserEnded(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t, "")

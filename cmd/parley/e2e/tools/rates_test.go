@@ -13,8 +13,8 @@ import (
 	"parley/sessions"
 )
 
-// writing is a model that is told "write N", writes N files, one after the other, and answers with the results. Told
-// "hand out write N", it hands that to a sub-agent.
+// writing is a model that is told "write N", writes N files one after another, and answers with the results. If it is
+// told "hand out write N", it gives that task to a sub-agent.
 func writing(r agenttest.Request) agenttest.Response {
 	said, handsOut := strings.CutPrefix(r.Said(), "hand out ")
 	n := 0
@@ -28,11 +28,11 @@ func writing(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply(strings.Join(r.Results(), "\n"))
 }
 
-// refusals counts the calls in an answer that were over a rate.
+// refusals returns the number of calls in an answer that exceeded a rate.
 func refusals(text string) int { return strings.Count(text, `"code":"rate_limited"`) }
 
-// A person has as many calls as the operator allows, in all conversations and through sub-agents; others have theirs.
-// The model and the audit have what was refused. A reload applies.
+// A rate limits the calls of a person over all conversations and sub-agents, separately for each person. The model and
+// the audit are told about refused calls. A reload applies a changed rate.
 func TestARateLimitsThePersonsCalls(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, writing, "[tools]\nrate = [\"write_* 3/h\"]\n[agents.main]\ncapabilities = [\"file_read\", \"file_write\", \"session\"]\n")
@@ -85,7 +85,7 @@ func TestARateLimitsThePersonsCalls(t *testing.T) {
 	p.Stop()
 }
 
-// A call that was counted before the process died runs in the resumed turn, and is counted once.
+// If the process dies after it has counted a call, the resumed turn runs the call, and the call is counted once.
 func TestACallIsCountedOnceAlthoughItsProcessDied(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"rate:counted", "c4", "c5"} {

@@ -15,10 +15,10 @@ import (
 	"parley/sessions"
 )
 
-// theResult is a tool's result as programs read it: of a file of 4821 bytes.
+// theResult is the form in which programs read the result of a tool. It is about a file of 4821 bytes.
 const theResult = `{"id": "call_…", "status": "ok", "content": "…", "metadata": {"bytes": 4821, "truncated": false, "mime": "text/typescript"}}`
 
-// equalJSON reports whether two texts are equal as JSON values.
+// equalJSON reports whether two texts are the same JSON value.
 func equalJSON(t *testing.T, a, b string) bool {
 	t.Helper()
 	var one, other any
@@ -27,14 +27,14 @@ func equalJSON(t *testing.T, a, b string) bool {
 	return reflect.DeepEqual(one, other)
 }
 
-// quoted returns a text as a JSON string, without its quotes.
+// quoted returns a text as a JSON string without its quotes.
 func quoted(text string) string {
 	raw, _ := json.Marshal(text)
 	return strings.Trim(string(raw), `"`)
 }
 
-// Whoever reads a log over HTTP, or exports it, finds the results of all tools in one form: of built-in ones, a skill and an
-// MCP server, whole or cut, good or failed.
+// The log over HTTP and its export contain the results of all tools in one form: results of built-in tools, skills and
+// MCP servers, whether they are whole, truncated, or errors.
 func TestTheResultsOfAllToolsHaveOneForm(t *testing.T) {
 	t.Parallel()
 	source, long := strings.Repeat("export const answer = 42;\n", 200)[:4821], strings.Repeat("many words ", 10_000)

@@ -13,7 +13,7 @@ import (
 	"parley/tools/sandbox"
 )
 
-// owners are the users to whom what is in a folder belongs, the folder included.
+// owners returns the paths in a folder by the user who owns them, including the folder itself.
 func owners(t *testing.T, dir string) map[uint32][]string {
 	t.Helper()
 	all := map[uint32][]string{}
@@ -32,9 +32,8 @@ func owners(t *testing.T, dir string) map[uint32][]string {
 	return all
 }
 
-// Root's commands run as another user, in a home that only root may enter. What they and the
-// program write, the others can change; a home in which commands ran as root goes on, and so does
-// /undo.
+// If root runs the program, commands run as another user, in a home that only root can enter. The commands and the
+// program can change each other's files. A home in which commands once ran as root still works, and so does /undo.
 func TestRootsCommandsRunAsAnother(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -105,7 +104,7 @@ func TestRootsCommandsRunAsAnother(t *testing.T) {
 	}
 }
 
-// Root without the right to become another user has no commands, and is told why.
+// If root may not become another user, agents have no commands, and the program says why.
 func TestRootWithoutRights(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

@@ -15,14 +15,14 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// putSkill writes a skill into a folder of skills.
+// putSkill writes a skill to a folder of skills.
 func putSkill(t *testing.T, dir, name, description, body string) {
 	t.Helper()
 	parleytest.Must(t, os.MkdirAll(filepath.Join(dir, name), 0o755))
 	parleytest.Must(t, os.WriteFile(filepath.Join(dir, name, "SKILL.md"), []byte("---\nname: "+name+"\ndescription: "+description+"\n---\n"+body+"\n"), 0o644))
 }
 
-// A shownToModel is what a model was sent, and how it answers.
+// A shownToModel is a model that records its prompts and tools.
 type shownToModel struct {
 	mu      sync.Mutex
 	prompts []string
@@ -40,16 +40,16 @@ func (s *shownToModel) model(r agenttest.Request) agenttest.Response {
 	return commander(r)
 }
 
-// last is the newest prompt, and the tools beside it.
+// last returns the newest prompt, and the tools that were offered with it.
 func (s *shownToModel) last() (prompt, tools string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.prompts[len(s.prompts)-1], s.tools[len(s.tools)-1]
 }
 
-// Agents find the operator's skills in their prompts, and read them when they need them. One
-// that a conversation has written itself is apart, and has no name of the operator's. SIGHUP
-// reads them again.
+// The prompts of agents list the operator's skills, and agents can read the skills when they need them. A skill that a
+// conversation has written itself is listed separately and cannot have the name of an operator's skill. SIGHUP reads
+// the skills again.
 func TestSkillsOfTheOperatorAndOfAConversation(t *testing.T) {
 	t.Parallel()
 	var seen shownToModel
@@ -109,7 +109,7 @@ func TestSkillsOfTheOperatorAndOfAConversation(t *testing.T) {
 	p.Stop()
 }
 
-// Without skills an agent has no tool for them, and its prompt says nothing of any.
+// Without skills, an agent has no tool for skills, and its prompt does not mention skills.
 func TestNoSkills(t *testing.T) {
 	t.Parallel()
 	var seen shownToModel
@@ -126,8 +126,8 @@ func TestNoSkills(t *testing.T) {
 	}
 }
 
-// A skill that cannot be used is left out, and the log, doctor and list say why and what to do; many
-// skills are others' work. A name in the settings that no skill has stops the start.
+// A skill that cannot be used is ignored, because many skills come from other people. The log, doctor and parley skills
+// say why and what to do. If the configuration names an unknown skill, the server does not start.
 func TestASkillThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	var seen shownToModel
@@ -177,7 +177,7 @@ func TestASkillThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// putProgram gives a skill a tool of that name, which runs the script.
+// putProgram adds a tool with this name to a skill. The tool runs the script.
 func putProgram(t *testing.T, dir, skill, tool, script, more string) {
 	t.Helper()
 	parleytest.Must(t, os.WriteFile(filepath.Join(dir, skill, tool), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
@@ -189,8 +189,8 @@ func putProgram(t *testing.T, dir, skill, tool, script, more string) {
 	parleytest.Must(t, os.WriteFile(file, fmt.Appendf(before, "[[tools]]\nname = %[1]q\ndescription = \"It is %[1]s.\"\nbinary = %[1]q\n%[2]s\n", tool, more), 0o644))
 }
 
-// The programs of the operator's skills are tools of the agents that have what they need, and
-// what they give counts as untrusted. A conversation's own skill brings none.
+// The programs of the operator's skills become tools of the agents that have the capabilities they need, and their
+// output is untrusted. A skill of a conversation adds no tools.
 func TestToolsOfSkills(t *testing.T) {
 	t.Parallel()
 	var seen shownToModel
@@ -232,8 +232,8 @@ func TestToolsOfSkills(t *testing.T) {
 	parleytest.Wants(t, out, "sums__fetch", "sums__total")
 }
 
-// An approval of a skill's tool is for the program that people were asked about: another version of
-// it doesn't run until they are asked again. Beside it lies a version of its own name.
+// An approval of a skill's tool applies to the version of the program that people were asked about. Another version
+// does not run until they are asked again. A similarly named skill next to it changes nothing.
 func TestAnApprovedToolOfAnotherVersionIsNotRun(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, commander, "\n[tools]\nask = [\"sums__*\"]\n")
@@ -277,8 +277,8 @@ func TestAnApprovedToolOfAnotherVersionIsNotRun(t *testing.T) {
 	parleytest.WaitFor(t, "the version beside it", func() bool { return strings.Contains(said(), "the one beside it") })
 }
 
-// A skill that an agent proposes is for its conversation alone until an owner has looked at all of
-// it and accepts it; what is accepted is what was shown.
+// A skill that an agent proposes is only for its own conversation until an owner has looked at the whole skill and
+// accepts it. The accepted skill is exactly what the owner was shown.
 func TestASkillThatAnAgentProposes(t *testing.T) {
 	t.Parallel()
 	var seen shownToModel

@@ -14,9 +14,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// An agent with the capability "network" searches with the operator's service, which
-// may be on this machine, and fetches nothing of this machine. One without it has
-// neither tool.
+// An agent with the capability "network" can search with the operator's service, which may be on this machine, and
+// cannot fetch pages from this machine. An agent without the capability has neither tool.
 func TestWebTools(t *testing.T) {
 	t.Parallel()
 	var secrets, searches atomic.Int32
