@@ -12,12 +12,12 @@ import (
 	"parley/tools/speak"
 )
 
-// This file has what the agent has read aloud. No two requests have the same words read.
+// This file makes the agent read text aloud. No two requests have the same words read.
 
 // spokenText returns the words that are read aloud for a request.
 func (s request) spokenText() string { return "said " + s.mark() }
 
-// startSpeech starts a server that reads aloud, and fails now and then. It returns the settings for it.
+// startSpeech starts a speech server that fails now and then, and returns the settings for it.
 func startSpeech(t *testing.T) (settings string) {
 	t.Helper()
 	s := &agenttest.Speech{Before: func(agenttest.SpeechRequest) int {
@@ -29,17 +29,18 @@ func startSpeech(t *testing.T) (settings string) {
 	return "[speech]\nbase_url = \"" + s.Start(t) + "\"\n"
 }
 
-// A reading is what has to be read aloud in a turn.
+// A reading is a recording that must be sent for a turn.
 type reading struct {
 	turn  *turnSeen
 	send  string
-	entry string // of its file
+	entry string // the entry that stands for the recording's file
 }
 
-// unreadExcuse is what people are told if something could not be read aloud.
+// unreadExcuse is what the bot tells people if it could not read something aloud.
 const unreadExcuse = "I couldn't read that aloud"
 
-// addReading records what is read aloud of a turn that has ended: exactly what the last of its calls has marked.
+// addReading records the recording that must be sent for a completed turn. It contains exactly the words that the
+// turn's last successful speak call has marked.
 func (l *logAudit) addReading(turn string, t *turnSeen, done sessions.TurnDone) {
 	text := ""
 	for _, c := range t.spoken {
@@ -62,7 +63,7 @@ func (l *logAudit) addReading(turn string, t *turnSeen, done sessions.TurnDone) 
 	l.readings[l.address] = append(l.readings[l.address], reading{t, send, fileEntry(name, []byte(content+text))})
 }
 
-// addUnread records that the log says of a turn that it could not be read aloud.
+// addUnread records that, according to the log, the answer of a turn could not be read aloud.
 func (l *logAudit) addUnread(e sessions.Entry) {
 	n, err := sessions.Decode[sessions.Notice](e)
 	if err != nil {
@@ -73,8 +74,8 @@ func (l *logAudit) addUnread(e sessions.Entry) {
 	}
 }
 
-// isReading reports whether a message is a recording, or says that there is none, where something was to be read aloud;
-// checkReadings counts them.
+// isReading reports whether a message is a recording, or an excuse for a missing one, at an address where something was
+// to be read aloud. checkReadings counts these messages.
 func (a *audit) isReading(address, text string) bool {
 	if strings.Contains(text, unreadExcuse) {
 		return len(a.readings[address]) > 0
@@ -87,8 +88,8 @@ func (a *audit) isReading(address, text string) bool {
 	return false
 }
 
-// checkReadings checks that each answer that was to be read aloud has one recording or, if the log says that it has none,
-// that people were told so once. An interrupted send may have been repeated.
+// checkReadings checks that each answer that was to be read aloud has one recording. If the log says that there is no
+// recording, people must have been told so once. An interrupted send may have been repeated.
 func (a *audit) checkReadings() {
 	for address, all := range a.readings {
 		sent, excuses := map[string]int{}, 0

@@ -28,50 +28,50 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// This file has the audit of days before the storm, which the fleet archives while it is harmed.
+// This file writes audit records of days before the storm, and checks that the fleet archives them while it is harmed.
 
-// How much there is of it. Some of these days are in the database before the storm, and the others come during it, as if
-// they had ended then: else all would be archived before anything is killed.
+// These constants set the number of days and records. Some days are in the database before the storm, and the others
+// are added during it, as if they had just ended; otherwise all days would be archived before any process is killed.
 const (
 	pastDays      = 45
 	daysBefore    = 25
 	recordsOfADay = 230 // more than the archive handles at once
 )
 
-// Each record has a number of its own where the archive keeps it as it is: as the size of a result that is too large for
-// any call of the storm.
+// Each record has a unique number, in a field that the archive keeps: the size of the result. The numbers are too large
+// for any real call of the storm.
 const firstNumber = 1 << 40
 
-// restAfterDay is longer than the archive rests after the end of a day.
+// restAfterDay is longer than the archive waits after the end of a day.
 const restAfterDay = 15 * time.Minute
 
-// privateWord stands in each record, where no file of the archive may have it from.
+// privateWord is in each record, in fields that no file of the archive may contain.
 const privateWord = "xyzzyplugh"
 
-// archivePoints are the crashpoints of the archive, in every role.
+// archivePoints returns the crashpoints of the archive, which every role has.
 func archivePoints() []string {
 	return []string{"archive:begun", "archive:page", "archive:sealed", "archive:put", "archive:recorded"}
 }
 
-// A past is the audit of the days before a storm.
+// A past contains the audit records of the days before a storm.
 type past struct {
 	s       *storm
 	place   archive.Place
 	db      *sql.DB
-	today   time.Time // the beginning of the day after the last one
-	days    int       // how many of the days are over
+	today   time.Time // the beginning of the day after the last day of the past
+	days    int       // the number of days that are over
 	records map[int64]*pastRecord
 }
 
-// A pastRecord is a record that was written to the audit of a day.
+// A pastRecord is an audit record of a past day.
 type pastRecord struct {
 	sessions.AuditRecord
-	late  bool // whether it came with the records of a later day, or after all
-	maybe bool // whether the database may not have it, because it died
+	late  bool // whether it was written with a later day's records, or after all days
+	maybe bool // whether its write failed, so that the database may not have it
 }
 
-// newPast writes the audit of the first days. Those who harm the fleet meanwhile include pass, and finish comes after the
-// storm.
+// newPast writes the audit records of the first days. The caller runs pass as one of the storm's breakers, and calls
+// finish after the storm.
 func newPast(s *storm, place archive.Place) *past {
 	s.T.Helper()
 	db, err := sql.Open("pgx", s.pg.URL())
@@ -88,10 +88,10 @@ func newPast(s *storm, place archive.Place) *past {
 	return p
 }
 
-// archiveSettings returns the part of the configuration that has a folder as the archive.
+// archiveSettings returns the settings that make a folder the archive.
 func archiveSettings(dir string) string { return fmt.Sprintf("\n[audit]\narchive = %q\n", dir) }
 
-// pass has days end, and then late records come, until the storm is over.
+// pass writes the records of one day after another, and then late records, until the storm is over.
 func (p *past) pass(_ *storm, random *rand.Rand, over <-chan struct{}) {
 	for pause(random, 300*time.Millisecond, 2*time.Second, over) {
 		switch {
@@ -103,8 +103,8 @@ func (p *past) pass(_ *storm, random *rand.Rand, over <-chan struct{}) {
 	}
 }
 
-// endDay writes the audit of the next day, and some records of earlier ones with it. Alone these would have files of days that
-// have yet to end here.
+// endDay writes the records of the next day, together with some late records of earlier days. Late records alone would
+// make the archive write files for days that have not ended here.
 func (p *past) endDay(random *rand.Rand) error {
 	p.days++
 	var all []*pastRecord
@@ -114,7 +114,7 @@ func (p *past) endDay(random *rand.Rand) error {
 	return p.write(append(all, p.late(random, random.IntN(6))...))
 }
 
-// late makes records of days that are over.
+// late returns new records of days that are already over.
 func (p *past) late(random *rand.Rand, count int) (all []*pastRecord) {
 	for range count {
 		at := time.Duration(random.Int64N(int64(24 * time.Hour))).Truncate(time.Microsecond)
@@ -123,7 +123,8 @@ func (p *past) late(random *rand.Rand, count int) (all []*pastRecord) {
 	return all
 }
 
-// newRecord makes a record of a day. In half of the conversations somebody speaks during the storm.
+// newRecord returns a new record of a day. In half of the conversations of these records, a person also speaks during
+// the storm.
 func (p *past) newRecord(day int, at time.Duration, late bool) *pastRecord {
 	n := len(p.records)
 	who := firstPerson + n%12
@@ -137,7 +138,8 @@ func (p *past) newRecord(day int, at time.Duration, late bool) *pastRecord {
 	return r
 }
 
-// write writes records to the database, all or none of them. It marks them if that may have failed.
+// write writes records to the database in one statement. If the statement fails, it marks the records, because the
+// database may or may not have them.
 func (p *past) write(all []*pastRecord) error {
 	const columns = "at, kind, person, agent, session, turn, call, tool, arguments, verdict, result, exit_code, bytes, elapsed_ms, detail"
 	var rows []string
@@ -159,8 +161,8 @@ func (p *past) write(all []*pastRecord) error {
 	return err
 }
 
-// finish has the other days end, and waits until all are archived. A process that archives looks for more once a day, so
-// all processes are restarted.
+// finish writes the records of the other days, and waits until all days are archived. It restarts all processes,
+// because a process looks for new days only once a day.
 func (p *past) finish(patience time.Duration) {
 	p.s.T.Helper()
 	for p.days < pastDays {
@@ -190,7 +192,7 @@ func (p *past) finish(patience time.Duration) {
 	p.verify()
 }
 
-// verify has the program check the archive.
+// verify makes the program check the archive.
 func (p *past) verify() {
 	p.s.T.Helper()
 	cmd := p.s.Command("--json", "audit", "verify")
@@ -202,21 +204,21 @@ func (p *past) verify() {
 	}
 }
 
-// A pastLine is what is read of any line of the archive.
+// A pastLine contains the fields of any line of the archive.
 type pastLine struct {
 	sessions.AuditRecord
 	File int64  `json:"file"` // only in a file's first line
-	Day  string `json:"day"`  // as well
-	End  string `json:"end"`  // only in its last line
-	// inFile is the number of the line's file, and ofDay the day of it.
+	Day  string `json:"day"`  // only in a file's first line
+	End  string `json:"end"`  // only in a file's last line
+	// inFile is the number of the line's file, and ofDay the file's day.
 	inFile int64
 	ofDay  string
 }
 
-// mostViolations is how many broken promises are told: a fault in the archive concerns every record.
+// mostViolations is how many violations are reported, because one bug in the archive affects every record.
 const mostViolations = 20
 
-// check compares the archive and the database with what was written, and tells each promise that was broken.
+// check compares the archive and the database with the records that were written, and reports each violation.
 func (p *past) check(tell func(format string, args ...any)) {
 	t := p.s.T
 	t.Helper()
@@ -272,7 +274,8 @@ func (p *past) check(tell func(format string, args ...any)) {
 	}
 }
 
-// readRows returns by the records' numbers in which file of the archive each is, as the database has it; 0 means in none.
+// readRows returns, by the number of the record, the archive files that contain it according to the database; 0 means
+// no file.
 func (p *past) readRows() map[int64][]int64 {
 	p.s.T.Helper()
 	rows := map[int64][]int64{}
@@ -286,8 +289,8 @@ func (p *past) readRows() map[int64][]int64 {
 	return rows
 }
 
-// compare checks that a line has what may be known of a record, and one pseudonym for each person. people has the people
-// by their pseudonyms, and the pseudonyms by their people.
+// compare checks that a line contains the public fields of a record, and that each person has one pseudonym. people
+// maps people to their pseudonyms and pseudonyms to their people.
 func (p *past) compare(r *pastRecord, l pastLine, people map[string]string, violation func(string, ...any)) {
 	if !l.At.Equal(r.At) || l.Kind != r.Kind || l.Agent != r.Agent || l.Tool != r.Tool || l.Verdict != r.Verdict || l.Result != r.Result || l.ExitCode == nil || l.Elapsed != r.Elapsed {
 		violation("the record %d is archived as %+v, want %+v", r.Bytes, l.AuditRecord, r.AuditRecord)
@@ -303,8 +306,8 @@ func (p *past) compare(r *pastRecord, l pastLine, people map[string]string, viol
 	}
 }
 
-// readFiles returns the lines of the records of past days, by number. It checks that the files have nobody's names or words,
-// that their days are in order, and that no record of any day has two lines.
+// readFiles returns the archive's lines by the number of their record. It checks that the files contain no names or
+// words of people, that the days are in order, and that no record has two lines.
 func (p *past) readFiles(violation func(string, ...any)) map[int64][]pastLine {
 	t := p.s.T
 	names, err := p.place.Names(t.Context())
@@ -365,10 +368,10 @@ func (p *past) readLines(name string) (lines []string) {
 	return strings.Split(strings.TrimSuffix(string(all), "\n"), "\n")
 }
 
-// An unsureBucket is a bucket of a server that is as unreliable as the fleet.
+// An unsureBucket is a bucket on a server that fails at random.
 type unsureBucket struct {
 	*bucket.Bucket
-	settings string // the part of the configuration that has it as the archive
+	settings string // the settings that make the bucket the archive
 	calm     atomic.Bool
 }
 

@@ -20,9 +20,8 @@ import (
 	"parley/tools"
 )
 
-// askSettings makes calls of the once tool with a negative number need an owner's approval.
-// Asks expire soon: in a storm many are never answered. A turn that has read a file from
-// somebody needs no further approvals.
+// With askSettings, a call of the once tool with a negative number needs an owner's approval. Asks expire soon, because
+// many are never answered in a storm. A turn that has read a person's file needs no further approvals.
 const askSettings = `
 [tools]
 untrusted = "allow"
@@ -31,30 +30,29 @@ ask = ['ring({"n":-*)']
 expires = "15s"
 `
 
-// The owner, who answers asks from their own chats.
+// The owner answers asks from these accounts and this chat.
 const (
 	ownerOnTelegram = 1
 	ownerOnSlack    = "U1"
 	ownersChat      = "D1"
 )
 
-// answerPrefix begins what a person says to a question. If nobody waits for the answer
-// anymore, the model gets it as a message.
+// answerPrefix begins a person's answer to a question. If no turn waits for the answer anymore, the model gets the
+// answer as a message.
 const answerPrefix = "word "
 
-// approvalOf returns the arguments of the request's call that needs approval, as
-// people and logs see them.
+// approvalOf returns the arguments of the request's call that needs approval, in the form that people and logs see.
 func (s request) approvalOf() string { return fmt.Sprintf(`{"n":%d}`, -1-s.n) }
 
-// questionOf returns the question that the agent asks the person of a request.
+// questionOf returns the question that the agent asks the person of the request.
 func (s request) questionOf() string { return "which for " + s.mark() + "?" }
 
-// asksQuestion reports whether a request leads to a question. The person's next words may
-// be taken for the answer, so they wait until the question is settled.
+// asksQuestion reports whether a request leads to a question. The bot may take the person's next message for the
+// answer, so the person waits until the question is settled.
 func (s request) asksQuestion() bool { return s.what == askQuestion || s.what == askBoth }
 
-// turnOf returns the messages of the turn that a model's request belongs to. What was
-// said while the turn waited stands behind results.
+// turnOf returns the messages of the turn that a model's request belongs to. Messages that arrived while the turn
+// waited come after results.
 func turnOf(r agenttest.Request) []agenttest.Message {
 	all := r.Messages()
 	at := len(all)
@@ -68,7 +66,7 @@ func turnOf(r agenttest.Request) []agenttest.Message {
 	return all[at:]
 }
 
-// saidIn returns what people have said to a turn, and the results of its calls.
+// saidIn returns the messages of people in a turn, and the results of its calls.
 func saidIn(turn []agenttest.Message) (said, results []string) {
 	for _, m := range turn {
 		switch m.Role {
@@ -81,7 +79,7 @@ func saidIn(turn []agenttest.Message) (said, results []string) {
 	return said, results
 }
 
-// declined reports whether a call was not approved.
+// declined reports whether a result says that its call was not approved.
 func declined(result string) bool { return strings.Contains(result, `"code":"permission_denied"`) }
 
 var (
@@ -89,8 +87,8 @@ var (
 	wantsAnswer   = regexp.MustCompile(`answer ([a-z2-7]{10}) WORDS`)
 )
 
-// answerAsks lets people answer their asks until the storm is over: some at once, some
-// after processes were killed, some twice, and some never.
+// answerAsks makes people answer their asks until the storm is over: some at once, some after processes were killed,
+// some twice, and some never.
 func (s *storm) answerAsks(random *rand.Rand, over <-chan struct{}) {
 	seen := map[string]bool{}
 	var answering sync.WaitGroup
@@ -128,9 +126,8 @@ func (s *storm) begunChats() (all []*chat) {
 	return all
 }
 
-// decideApproval sends what people answer to a call that needs approval. how chooses
-// the answer: approve, deny, both by two owners at once, an answer of somebody who may
-// not, or none.
+// decideApproval sends the answers of people to a call that needs approval. how chooses the answers: approve, deny,
+// both by two owners at once, an answer of a person without the right, or none.
 func (s *storm) decideApproval(p *chat, id string, how int) {
 	owners := []func(string){
 		func(words string) { s.Telegram.Say(ownerOnTelegram, ownerOnTelegram, "/"+words) },
@@ -155,7 +152,7 @@ func (s *storm) decideApproval(p *chat, id string, how int) {
 	}
 }
 
-// answerQuestion sends what people answer to a question; how chooses the way.
+// answerQuestion sends the answers of people to a question; how chooses the answers.
 func (s *storm) answerQuestion(p *chat, id string, how int) {
 	switch how {
 	case 0, 1, 2:
@@ -170,7 +167,7 @@ func (s *storm) answerQuestion(p *chat, id string, how int) {
 	}
 }
 
-// command returns a command in the form in which it is written in the chat.
+// command returns a command in the form in which people write it in this chat.
 func (p *chat) command(words string) string {
 	if p.at.Channel == "slack" {
 		return "!" + words
@@ -178,8 +175,8 @@ func (p *chat) command(words string) string {
 	return "/" + words
 }
 
-// checkUnheld checks, when all else is quiet, that nobody holds a turn that waits: the
-// bus has its timer and nothing else. An ask that ends before that check proves nothing.
+// checkUnheld checks that no process holds a turn that waits: when everything else is idle, the bus contains only the
+// turn's timer. An ask that ends before this check proves nothing.
 func (s *storm) checkUnheld() {
 	s.T.Helper()
 	for i := range s.chats[:4] {
@@ -197,20 +194,20 @@ func (s *storm) checkUnheld() {
 	}
 }
 
-// An askSeen is an ask as a log has it.
+// An askSeen is an ask in a log.
 type askSeen struct {
 	sessions.Ask
 	turn  string
 	ended []sessions.AskEnded
 }
 
-// isIncomparable reports whether a process of the release before has refused what was approved: it knows no modes, so
-// it takes what this release has hashed by one for something else.
+// isIncomparable reports whether a process of the previous release has refused an approved call. That release does not
+// know the mode in a hash, so it reports that a file has changed.
 func (a *askSeen) isIncomparable(r sessions.ToolResult) bool {
 	return asks.ModeOf(a.Hash) != "" && r.Code == string(tools.PermissionDenied) && strings.Contains(string(r.Content), "or a file that it names. Nothing was done.")
 }
 
-// addParked remembers the asks of a turn that begins to wait.
+// addParked records the asks of a turn that begins to wait.
 func (l *logAudit) addParked(e sessions.Entry) {
 	parked, err := sessions.Decode[sessions.TurnParked](e)
 	if err != nil || len(parked.Asks) == 0 {
@@ -234,7 +231,7 @@ func (l *logAudit) addParked(e sessions.Entry) {
 	}
 }
 
-// addUnparked checks that all asks of a turn have ended when it goes on.
+// addUnparked checks that all asks of a turn have ended when it continues.
 func (l *logAudit) addUnparked(e sessions.Entry) {
 	t := l.turns[e.Turn]
 	if !t.waits {
@@ -248,7 +245,7 @@ func (l *logAudit) addUnparked(e sessions.Entry) {
 	}
 }
 
-// addAskEnded remembers that an ask has ended.
+// addAskEnded records the end of an ask.
 func (l *logAudit) addAskEnded(e sessions.Entry) {
 	end, err := sessions.Decode[sessions.AskEnded](e)
 	a := l.asks[end.Ask]
@@ -266,8 +263,7 @@ func approvalCall(use sessions.ToolUse) bool {
 	return use.Name == onceToolName && strings.HasPrefix(string(use.Args), `{"n":-`)
 }
 
-// checkApproved checks that a call that needs approval ran if it was approved, and
-// only then.
+// checkApproved checks that a call that needs approval ran if and only if it was approved.
 func (l *logAudit) checkApproved(c *callSeen, call string, r sessions.ToolResult) {
 	key := c.turn + "#" + call
 	a, times := c.ask, l.made[key]
@@ -321,9 +317,9 @@ func (l *logAudit) checkAnswer(c *callSeen, r sessions.ToolResult) {
 	}
 }
 
-// wasLate reports whether words were meant as the answer to another question of the
-// conversation that had ended before they came. What a person says answers the question
-// that is open when the platform delivers it, and a platform that fails delivers it late.
+// wasLate reports whether an answer was meant for another question of the conversation, which had ended before the
+// answer arrived. A person's message answers the question that is open when the platform delivers it, and a failing
+// platform delivers late.
 func (l *logAudit) wasLate(answer string) bool {
 	id, ok := strings.CutPrefix(answer, answerPrefix)
 	if !ok {
@@ -333,8 +329,7 @@ func (l *logAudit) wasLate(answer string) bool {
 	return other != nil && len(other.ended) == 1 && other.ended[0].Answer != answer
 }
 
-// finishAsks checks that each ask of the log has ended as the book says, and that its end
-// was shown.
+// finishAsks checks that each ask in the log has ended as the book says, and records that its end must be shown.
 func (l *logAudit) finishAsks() {
 	for id, a := range l.asks {
 		in, known := l.book[id]
@@ -360,11 +355,11 @@ func (l *logAudit) finishAsks() {
 // A shownAsk is an ask that must be shown at an address.
 type shownAsk struct {
 	id   string
-	mark *regexp.Regexp // what stands in its messages
+	mark *regexp.Regexp // matches the messages about the ask
 }
 
-// shownCall returns a pattern of what people are shown of a call of ring: its number by its name, or, by the
-// release before, its arguments as JSON.
+// shownCall returns a pattern that matches a call of the once tool in a message: its number with the number's name or,
+// in messages of the previous release, its arguments as JSON.
 func shownCall(args json.RawMessage) string {
 	var call struct{ N int }
 	if err := json.Unmarshal(args, &call); err != nil {
@@ -373,8 +368,8 @@ func shownCall(args json.RawMessage) string {
 	return fmt.Sprintf("n: `?%[1]d(?:\\D|$)|\\{\"n\":%[1]d\\}", call.N)
 }
 
-// isNoted reports whether a text is what people are told when they say something to a turn that waits, in the
-// words of this release or of the one before.
+// isNoted reports whether a text is the bot's reply to a message for a turn that waits, in the words of this release or
+// the previous one.
 func isNoted(text string) bool {
 	return strings.HasPrefix(text, "Noted. ") || strings.HasPrefix(text, "I have noted that.")
 }
@@ -393,8 +388,7 @@ func (a *audit) readAsks() {
 
 var endings = regexp.MustCompile(`(?i)(approved by|approved for this conversation by|denied by|answered by|expired: nobody|withdrawn: the turn)`)
 
-// isAboutAsk reports whether a message at an address asks people something, or tells them
-// how an ask has ended.
+// isAboutAsk reports whether a message at an address asks people something, or says how an ask has ended.
 func (a *audit) isAboutAsk(address, text string) bool {
 	if isNoted(text) || strings.HasPrefix(text, "You can't decide this") || strings.HasPrefix(text, "You may not decide this") || strings.Contains(text, " has already been decided: ") || strings.Contains(text, " is decided already: ") {
 		return true
@@ -402,7 +396,7 @@ func (a *audit) isAboutAsk(address, text string) bool {
 	return slices.ContainsFunc(a.shown[address], func(s shownAsk) bool { return s.mark.MatchString(text) })
 }
 
-// checkShown checks that people are shown once how each ask has ended.
+// checkShown checks that people were told once how each ask has ended.
 func (a *audit) checkShown() {
 	for address, all := range a.shown {
 		sent := a.storm.sentTo(address)

@@ -18,8 +18,8 @@ import (
 	"parley/sessions/workspace"
 )
 
-// An audit compares what a storm has left on the platforms, in the logs, on disk, in the
-// book and in Redis with what people said.
+// An audit compares the state that a storm has left on the platforms, in the logs, on disk, in the book and in Redis
+// with what people said.
 type audit struct {
 	storm      *storm
 	violations []string
@@ -27,41 +27,41 @@ type audit struct {
 	messages, turns, calls int
 	told                   int                            // messages that agents sent to the shared chats
 	repeats                int                            // messages that a platform shows more often than they were sent
-	interrupted            int                            // sends that were cut off, by the book: nobody can tell whether they arrived
+	interrupted            int                            // sends that were interrupted, so that nobody knows whether they arrived
 	resumed, givenUp       int                            // turns
-	cutOff                 int                            // how often a turn was resumed that nobody had suspended in good order
-	rerun                  int                            // calls that were begun again
-	buried                 int                            // messages of the turns that were given up
-	mayBeBuried            int                            // messages of those that had waited before: what they had waited for is settled
+	cutOff                 int                            // how often a turn was resumed although its process had not suspended it in good order
+	rerun                  int                            // calls that were started again
+	buried                 int                            // messages of turns that were given up
+	mayBeBuried            int                            // messages of turns that were given up after they had waited; the asks are settled
 	interruptedBy          map[string]int                 // by send
-	unrecorded             map[string]bool                // turns of which the log does not say that their replies are published
+	unrecorded             map[string]bool                // turns whose logs do not say that their replies are published
 	givenUpIn              map[string]int                 // by address
-	expected               map[string]map[string][]string // by address and text, the sends
-	lostDrafts             map[string]int                 // by address, drafts of which nobody can tell whether they were posted
-	lostDraftOf            map[string]bool                // the same by turn
-	leftDrafts             int                            // of these, those that a platform still shows
+	expected               map[string]map[string][]string // sends by address and text
+	lostDrafts             map[string]int                 // by address, drafts that may or may not have been posted
+	lostDraftOf            map[string]bool                // by turn, whether its draft may or may not have been posted
+	leftDrafts             int                            // how many of these drafts a platform still shows
 	withdrawn              int                            // drafts that nothing could replace
-	maybe                  map[string]bool                // texts by address that may have been sent
+	maybe                  map[string]bool                // texts that may have been sent, by address
 	made                   map[string]int                 // by call, how often the once tool was called
-	onceCalls, unknown     int                            // calls of effect once, and those of which nobody can tell
-	incomparable           int                            // calls that were approved and not run: an older process could not compare them
-	twice                  []string                       // what the repeats were, for people
-	approved, denied       int                            // calls
-	replied, expired       int                            // questions; and of both kinds what nobody has answered
-	unasked                int                            // calls about which nobody could be asked
-	book                   map[string]string              // by ask that no log has come to yet, how it ended
+	onceCalls, unknown     int                            // calls of the once tool, and those of them with an unknown outcome
+	incomparable           int                            // approved calls that did not run because an older process could not compare them
+	twice                  []string                       // descriptions of the repeats
+	approved, denied       int                            // numbers of calls
+	replied, expired       int                            // numbers of answered questions, and of asks of both kinds that nobody answered
+	unasked                int                            // calls that needed an approval when nobody could be asked
+	book                   map[string]string              // by ask that is in no log so far, how it ended
 	shown                  map[string][]shownAsk          // by address
-	seenFiles, sentFiles   int                            // files that answers tell of, and those that agents sent
-	unsent, unfetched      int                            // those that could not be sent, and those that could not be fetched, said aloud
-	recalled, unsearched   int                            // searches that have found what was said, and those while the store was away
-	recordings, unread     int                            // answers that were read aloud, and those that could not be, said aloud
-	swept                  int                            // references to files of calls that were cut off and did not come about
+	seenFiles, sentFiles   int                            // files that answers mention, and files that agents sent
+	unsent, unfetched      int                            // files that could not be sent, and files that could not be fetched, as people were told
+	recalled, unsearched   int                            // searches that found what was said, and searches while the store was away
+	recordings, unread     int                            // answers that were read aloud, and answers that could not be, as people were told
+	swept                  int                            // references to files of interrupted calls, which had to be removed
 	mayLeave               map[string]bool                // sends that may have left copies of their files
 	readings               map[string][]reading           // by address
-	late                   int                            // calls that were refused for coming too late, and made again
+	late                   int                            // calls that were refused because they came too late, and made again
 	slowest                time.Duration
 	slowestOf              string
-	endedByThemselves      int // processes that nobody had told to end
+	endedByThemselves      int // processes that ended although the test had not told them to
 }
 
 // audit ends the fleet in good order and then checks everything that it has left.
@@ -104,7 +104,7 @@ func (a *audit) addViolation(format string, args ...any) {
 	a.violations = append(a.violations, fmt.Sprintf(format, args...))
 }
 
-// String returns the run's figures in one line.
+// String returns the figures of the run in one line.
 func (a *audit) String() string {
 	s := a.storm
 	var faults []string
@@ -117,9 +117,8 @@ func (a *audit) String() string {
 		a.approved, a.incomparable, a.denied, a.replied, a.expired, len(s.unheld), a.unasked, a.late, a.unknown, a.onceCalls, a.interrupted, a.repeats, a.leftDrafts, a.withdrawn, a.slowest.Round(time.Millisecond), a.slowestOf, s.took.Round(time.Second), a.endedByThemselves, len(a.violations))
 }
 
-// leftovers returns those of the keys that an idle bus should not have. It may have known
-// ids, fences and other numbers that only grow, names of topics, dead letters, and keys
-// that expire.
+// leftovers returns the keys that an idle bus should not have. An idle bus may have ids that it knows, fences and other
+// numbers that only grow, names of topics, dead letters, and keys that expire.
 func leftovers(keys []string) []string {
 	kept := append(shortLived(), "seen", "clock", "contact", "topics", "wake", "dead", "graves", "shards")
 	return slices.DeleteFunc(keys, func(key string) bool {
@@ -128,9 +127,8 @@ func leftovers(keys []string) []string {
 	})
 }
 
-// shortLived returns the kinds of keys that must expire by themselves. A nudge, which
-// ends a process's blocking call, stays for some seconds if the call has ended before the
-// nudge came.
+// shortLived returns the kinds of keys that must expire by themselves. A nudge, which ends a process's blocking call,
+// stays for some seconds if the call had already ended.
 func shortLived() []string {
 	return []string{"events", "hold", "waiting", "nudge", "working", "begun", "counted", "last"}
 }
@@ -154,8 +152,8 @@ func (a *audit) findSlowestAnswer() {
 	}
 }
 
-// readBook checks that the book and the store have nothing that is not sent or not
-// finished, and reads which sends were interrupted.
+// readBook checks that the book and the store contain nothing unsent or unfinished, and reads which sends were
+// interrupted.
 func (a *audit) readBook() {
 	a.interruptedBy, a.unrecorded = map[string]int{}, map[string]bool{}
 	for _, row := range sqldbtest.Query(a.storm.T, "pgx", a.storm.pg.URL(), "SELECT send, sum(interrupted) FROM parts GROUP BY send") {
@@ -173,9 +171,9 @@ func (a *audit) readBook() {
 	}
 }
 
-// readUnfinished checks the turns of a session that the store has as not finished. The last one may
-// have ended, and its reply be published, if its worker was killed before the log had that: the
-// session's next turn finds out.
+// readUnfinished checks the turns of a session that the store lists as unfinished. Only the last one may have ended
+// with a published reply, if its worker was killed before it wrote that to the log; the next turn of the session finds
+// out.
 func (a *audit) readUnfinished(row string) {
 	_, list, _ := strings.Cut(row, " ")
 	var turns []struct {
@@ -189,8 +187,8 @@ func (a *audit) readUnfinished(row string) {
 	a.unrecorded[turns[0].Turn] = true
 }
 
-// readDrafts checks what became of drafts. A draft may be left over if nobody can tell
-// whether it was posted; the book may still have one that was never posted.
+// readDrafts checks the drafts in the book. A draft may be left if nobody knows whether it was posted, and the book may
+// still contain a draft that was never posted.
 func (a *audit) readDrafts() {
 	for _, row := range sqldbtest.Query(a.storm.T, "pgx", a.storm.pg.URL(), `SELECT s.channel, s.chat, s.thread, p.state, p.send, p.changed
 		FROM parts p JOIN sends s ON s.id = p.send WHERE p.send LIKE '%#draft' AND (p.state = 'draft' AND p.platform_id <> '' OR p.state = 'unknown')`) {
@@ -204,7 +202,7 @@ func (a *audit) readDrafts() {
 	}
 }
 
-// readLogs compares each session's log with what was said in it.
+// readLogs compares each session's log with what was said in the session.
 func (a *audit) readLogs() {
 	t := a.storm.T
 	store, err := sqlstore.Open(t.Context(), a.storm.pg.URL())
@@ -246,9 +244,8 @@ func (a *audit) readLogs() {
 	}
 }
 
-// readTold checks that a message which an agent sent to another chat is known there: the
-// session in which replies would come has it exactly once. On Slack that is the session
-// of the thread below the message.
+// readTold checks that a message that an agent sent to another chat is known there: it is exactly once in the session
+// that gets the replies. On Slack, that is the session of the thread below the message.
 func (a *audit) readTold(store *sqlstore.Store) {
 	knows := map[string]map[string]int{} // by session and cause
 	want := map[string]map[string]bool{}
@@ -289,7 +286,7 @@ func (a *audit) readTold(store *sqlstore.Store) {
 	}
 }
 
-// expectText records that a text has to be shown at an address, and the id of its send.
+// expectText records that a text must be shown at an address, and the id of its send.
 func (a *audit) expectText(address, text, send string) {
 	if a.expected[address] == nil {
 		a.expected[address] = map[string][]string{}
@@ -297,11 +294,10 @@ func (a *audit) expectText(address, text, send string) {
 	a.expected[address][text] = append(a.expected[address][text], send)
 }
 
-// withdrawnDraft is the text of a draft that could not be replaced; the text that was to
-// replace it stands below.
+// withdrawnDraft is the text of a draft that could not be replaced. The final text is in a message below it.
 const withdrawnDraft = "(The answer is below.)"
 
-// readPlatform compares what people were sent with what the logs say.
+// readPlatform compares the messages that people got with what the logs say.
 func (a *audit) readPlatform() {
 	for address, texts := range a.expected {
 		sent := map[string]int{}
@@ -345,8 +341,8 @@ func (a *audit) readPlatform() {
 	a.findUnanswered()
 }
 
-// detailsOf returns what the platform and the book know of a text: the messages that show it, and
-// the parts and drafts of the sends that should have sent it.
+// detailsOf returns what the platform and the book know about a text: the messages that show it, and the parts and
+// drafts of its sends.
 func (a *audit) detailsOf(shown []delivered, text string, sends []string) string {
 	var details []string
 	for _, m := range shown {
@@ -364,8 +360,7 @@ func (a *audit) detailsOf(shown []delivered, text string, sends []string) string
 	return strings.Join(details, "; ")
 }
 
-// findUnanswered checks that each message has its answer, in order, unless its turn was
-// given up.
+// findUnanswered checks that each message has its answer, in order, unless its turn was given up.
 func (a *audit) findUnanswered() {
 	for i, p := range a.storm.chats {
 		a.checkOrder(p)
@@ -390,7 +385,7 @@ func (a *audit) findUnanswered() {
 	}
 }
 
-// checkOrder checks that a chat's answers are in the order of its messages.
+// checkOrder checks that the answers in a chat are in the order of the messages.
 func (a *audit) checkOrder(p *chat) {
 	last, seen := -1, map[int]bool{}
 	for _, m := range a.storm.sentTo(p.address()) {

@@ -10,8 +10,7 @@ import (
 	"parley/channels/telegram/telegramtest"
 )
 
-// pause waits for least and a random part of more. It returns false at once when the
-// storm is over.
+// pause waits for at least least, plus a random part of more. It returns false at once when the storm is over.
 func pause(random *rand.Rand, least, more time.Duration, over <-chan struct{}) bool {
 	select {
 	case <-over:
@@ -21,12 +20,12 @@ func pause(random *rand.Rand, least, more time.Duration, over <-chan struct{}) b
 	}
 }
 
-// pauseLength returns for how long a process is paused: longer than a lease.
+// pauseLength returns a random time for which a process is paused; it is longer than a lease.
 func pauseLength(random *rand.Rand) time.Duration {
 	return 6*time.Second + time.Duration(random.Int64N(int64(3*time.Second)))
 }
 
-// breakMembers kills, stops and restarts processes of the bot until the storm is over.
+// breakMembers kills, pauses and restarts processes of the bot until the storm is over.
 func breakMembers(s *storm, random *rand.Rand, over <-chan struct{}) {
 	for pause(random, 300*time.Millisecond, 2*time.Second, over) {
 		m := s.members[random.IntN(len(s.members))]
@@ -46,7 +45,7 @@ func breakMembers(s *storm, random *rand.Rand, over <-chan struct{}) {
 	}
 }
 
-// breakServers kills and stops Redis and PostgreSQL until the storm is over.
+// breakServers kills and pauses Redis and PostgreSQL until the storm is over.
 func breakServers(s *storm, random *rand.Rand, over <-chan struct{}) {
 	for pause(random, 3*time.Second, 6*time.Second, over) {
 		away := time.Duration(random.Int64N(int64(3 * time.Second)))
@@ -72,10 +71,9 @@ func breakServers(s *storm, random *rand.Rand, over <-chan struct{}) {
 	}
 }
 
-// breakPlatforms makes sends fail, or succeed without an answer, and breaks Slack's
-// sockets and Discord's connections, until the storm is over. A fault that no send has met is taken back before
-// the next: else they would pile up while nothing is sent, and one message would meet
-// them all.
+// breakPlatforms makes sends fail, or succeed without an answer, and cuts the connections of Slack and Discord, until
+// the storm is over. It removes a fault that no send has met before it adds the next one. Otherwise faults would pile
+// up while nothing is sent, and one message would meet them all.
 func breakPlatforms(s *storm, random *rand.Rand, over <-chan struct{}) {
 	heal := func() { s.Telegram.ClearFaults(); s.sl.ClearFaults(); s.dc.ClearFaults() }
 	defer heal()

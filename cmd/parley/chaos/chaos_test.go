@@ -14,7 +14,7 @@ import (
 	"parley/sessions/archive/folder"
 )
 
-// The flags of the long run, which make chaos starts.
+// These flags configure the long run, which make chaos starts.
 var (
 	chaosSeeds    = flag.String("chaos.seeds", "", "run the fleet through chaos once for each of these numbers; random draws one")
 	chaosMessages = flag.Int("chaos.messages", 5000, "messages of one run")
@@ -49,7 +49,7 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// runChaos runs a full fleet through a storm once and checks what it has left.
+// runChaos runs one storm over a full fleet and checks what it has left.
 func runChaos(t *testing.T, seed uint64) {
 	dir := t.TempDir()
 	s := newStorm(fullFleet(t, archiveSettings(dir)), seed, *chaosChats, max(1, *chaosMessages / *chaosChats), 8*time.Second)
@@ -83,7 +83,7 @@ func runChaos(t *testing.T, seed uint64) {
 	}
 }
 
-// tableRow returns the run as a line of the table in docs/reliability.md.
+// tableRow returns the figures of the run as a row of the table in docs/reliability.md.
 func (a *audit) tableRow() string {
 	s := a.storm
 	sum := func(faults ...string) (n int) {

@@ -15,27 +15,26 @@ import (
 	"parley/sessions"
 )
 
-// The chats to which every session may send messages.
+// These are the chats to which every session may send messages.
 const (
 	sharedTelegram = "telegram:990"
 	sharedSlack    = "slack:C990"
 )
 
-// A chat is where one person talks with the bot: on Telegram a chat, on Slack and on
-// Discord either a direct message or a thread in a channel in which others talk as well.
+// A chat is a place where one person talks with the bot: a chat on Telegram, or a direct message or a thread on Slack
+// or Discord. A thread is in a channel in which other people talk, too.
 type chat struct {
 	who   int // the person, by the same number on all platforms
 	at    bus.Address
-	opens bool // the next message begins the thread
-	calls bool // the next message mentions the bot in a thread that there is
+	opens bool // whether the next message begins the thread
+	calls bool // whether the next message mentions the bot in an existing thread
 }
 
-// firstPerson is the first person who may talk to the bot and does not own it.
+// firstPerson is the first person who may talk to the bot and is not an owner.
 const firstPerson = 2
 
-// introduceDiscordChats puts the direct messages on Discord into the book, as if the
-// people had talked to the bot before: from others the bot may not hear until they write
-// again.
+// introduceDiscordChats adds the direct messages on Discord to the book, as if the people had talked to the bot before.
+// The bot may not receive messages from unknown people until they write again.
 func (f *fleet) introduceDiscordChats(all []*chat) {
 	f.T.Helper()
 	if len(all) == 0 {
@@ -60,8 +59,8 @@ func (f *fleet) introduceDiscordChats(all []*chat) {
 	}
 }
 
-// The kinds of chats by their numbers, of which those in channels have others beside them; in how many channels they
-// are on each platform.
+// These constants name the kinds of chats. Chats of the kinds in channels share a channel with others; channelsEach is
+// the number of channels on each of these platforms.
 const (
 	chatKinds        = 6
 	inSlackChannel   = 3
@@ -69,7 +68,7 @@ const (
 	channelsEach     = 5
 )
 
-// newChats makes chats of all kinds, a third of them on each platform.
+// newChats returns n chats, a third of them on each platform.
 func (f *fleet) newChats(n int) (all []*chat) {
 	for i := range n {
 		p := &chat{who: firstPerson + i}
@@ -92,7 +91,7 @@ func (f *fleet) newChats(n int) (all []*chat) {
 	return all
 }
 
-// address returns where the chat is; a thread that is not begun has none.
+// address returns the address of the chat, or "" for a thread that has not begun.
 func (p *chat) address() string {
 	if p.opens {
 		return ""
@@ -100,7 +99,7 @@ func (p *chat) address() string {
 	return p.at.String()
 }
 
-// name returns the address as a person writes it in a request: "?" until there is one.
+// name returns the chat's address in the form in which a request contains it, or "?" for a thread that has not begun.
 func (p *chat) name() string {
 	if p.opens {
 		return "?"
@@ -108,10 +107,10 @@ func (p *chat) name() string {
 	return p.at.String()
 }
 
-// discordChannel returns the channel on Discord that the chat is in.
+// discordChannel returns the Discord channel of the chat.
 func (p *chat) discordChannel() string { return cmp.Or(p.at.Thread, p.at.Chat) }
 
-// speak sends a message of the chat's person. Only a message that begins a thread
+// speak sends a message of the chat's person. On Slack and Discord channels, only a message that begins a thread
 // mentions the bot.
 func (f *fleet) speak(p *chat, text string) {
 	user := fmt.Sprint("U", p.who)
@@ -137,7 +136,7 @@ func (f *fleet) speak(p *chat, text string) {
 	}
 }
 
-// person returns the id of the person who talks in a chat.
+// person returns the id of the person who talks in the chat.
 func (p *chat) person() string {
 	if p.at.Channel != "slack" {
 		return fmt.Sprint(p.at.Channel, ":", p.who)
@@ -148,11 +147,11 @@ func (p *chat) person() string {
 // A delivered message is one of the bot's messages, as people see it now.
 type delivered struct {
 	text    string
-	at      time.Time // since when it says that
-	details string    // what the platform knows of it, for the words of a violation
+	at      time.Time // the time since which it has this text
+	details string    // what the platform knows about the message, for a violation's text
 }
 
-// sentTo returns what the bot has said at an address, in order.
+// sentTo returns the bot's messages at an address, in order.
 func (f *fleet) sentTo(address string) (all []delivered) {
 	if address == "" {
 		return nil
@@ -189,8 +188,7 @@ func (f *fleet) sentTo(address string) (all []delivered) {
 	return all
 }
 
-// textOrFile returns a message in the form in which the audit compares it: its text, or
-// the entry of its file.
+// textOrFile returns a message in the form in which the audit compares messages: its text, or the entry of its file.
 func textOrFile(text, file string, content []byte) string {
 	if file != "" {
 		return fileEntry(file, content)
@@ -198,12 +196,12 @@ func textOrFile(text, file string, content []byte) string {
 	return withoutExcuse(normalizeTold(text))
 }
 
-// toldText returns the form in which the audit compares a text that the agent said in
-// another chat on a person's behalf.
+// toldText returns the form in which the audit compares a text that the agent sent to another chat on a person's
+// behalf.
 func toldText(person, text string) string { return person + " has told: " + text }
 
-// normalizeTold brings a message on somebody's behalf into toldText's form, whatever the
-// platform made of it. Other texts stay as they are.
+// normalizeTold converts a message on a person's behalf from a platform's form to toldText's form. It returns other
+// texts unchanged.
 func normalizeTold(text string) string {
 	head, words, ok := strings.Cut(text, " to tell you:\n\n")
 	_, person, named := strings.Cut(strings.ReplaceAll(head, "`", ""), "(")

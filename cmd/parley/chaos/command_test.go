@@ -11,14 +11,13 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// commandMark stands in the command line of every process of the command, and nowhere
-// else.
+// commandMark is in the command line of every process of the command, and of no other process.
 const commandMark = "beats-of-a-command-that-outlives-nobody"
 
-// beatingCommand writes to a file again and again for as long as it runs.
+// beatingCommand is a command that writes to a file again and again as long as it runs.
 const beatingCommand = `: ` + commandMark + `; (while :; do echo x >> beats; sleep 0.05; done) & while :; do echo x >> beats; sleep 0.05; done`
 
-// runningCommands returns the processes whose command line has the mark.
+// runningCommands returns the processes whose command line contains the mark.
 func runningCommands(t *testing.T) (all []string) {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -33,9 +32,8 @@ func runningCommands(t *testing.T) (all []string) {
 	return all
 }
 
-// A worker is paused for longer than a lease in the middle of a command. It leaves no
-// process and no write behind, and the worker that takes over says that the outcome is
-// unknown.
+// A worker that is paused for longer than a lease in the middle of a command leaves no process of the command, and the
+// command writes nothing later. The worker that takes over says that the outcome is unknown.
 func TestPausedWorkerLeavesNoCommand(t *testing.T) {
 	f := newFleet(t, func(r agenttest.Request) agenttest.Response {
 		words := strings.Fields(r.Said())

@@ -13,11 +13,10 @@ import (
 	"time"
 )
 
-// A signal at a random time almost always finds a process waiting. The moments between
-// two steps of the protocol matter most and last microseconds; so processes also kill or
-// stop themselves there, at crashpoints.
+// A signal at a random time almost always hits a process that waits. The moments between two steps of the protocol
+// matter most and take microseconds, so processes also kill or stop themselves at crashpoints between such steps.
 
-// crashpointsOf returns the crashpoints of a process of that role.
+// crashpointsOf returns the crashpoints of a process with this role.
 func crashpointsOf(role string) []string {
 	if role == gateway {
 		return []string{
@@ -32,9 +31,8 @@ func crashpointsOf(role string) []string {
 	}
 }
 
-// drawCrashpoint draws at random the environment variable that names the crashpoint at
-// which a process of that role stops or kills itself. It holds for the process's next
-// start.
+// drawCrashpoint returns a random environment variable, which names the crashpoint at which a process with this role
+// stops or kills itself. The variable applies to the next start of the process.
 func (s *storm) drawCrashpoint(role string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,16 +48,15 @@ func (s *storm) drawCrashpoint(role string) []string {
 	return []string{fmt.Sprintf("%s=%s/%d", what, points[s.random.IntN(len(points))], 1+s.random.IntN(times))}
 }
 
-// disarmCrashpoints makes processes no longer kill and stop themselves, from their next
-// start on.
+// disarmCrashpoints makes processes no longer kill or stop themselves, from their next start on.
 func (s *storm) disarmCrashpoints() {
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
 	s.fleet.crashpoints = nil
 }
 
-// continueStopped continues processes that have stopped themselves, each after longer
-// than a lease, until over is closed.
+// continueStopped continues processes that have stopped themselves, each after longer than a lease. It returns when
+// over is closed.
 func (s *storm) continueStopped(random *rand.Rand, over <-chan struct{}) {
 	until := map[*member]time.Time{}
 	for pause(random, 500*time.Millisecond, time.Millisecond, over) {
@@ -92,7 +89,7 @@ func (s *storm) stoppedByThemselves() map[*member]bool {
 	return all
 }
 
-// isStopped reports whether a signal has stopped a process.
+// isStopped reports whether a process is stopped by a signal.
 func isStopped(pid int) bool {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	state := string(raw[strings.LastIndexByte(string(raw), ')')+1:]) // the state follows the name, which may itself hold ")"

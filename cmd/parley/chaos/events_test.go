@@ -27,14 +27,13 @@ const (
 	eventAgent = "looker" // the agent that gets the events
 )
 
-// An eventHook is a webhook whose events go to an agent. The agent's findings go to a
-// chat of the hook's own.
+// An eventHook is a webhook whose events go to an agent. The agent's reports go to a separate chat for each hook.
 type eventHook struct {
 	name, kind string
 	chat       int64
 }
 
-// newHooks makes each webhooks of each kind.
+// newHooks returns as many webhooks of each kind as each says.
 func newHooks(each int) (all []eventHook) {
 	for n := range each {
 		for i, kind := range []string{webhook.Alertmanager, webhook.GitHub, webhook.JSON} {
@@ -56,15 +55,15 @@ func (h eventHook) configText() string {
 	return fmt.Sprintf("\n[webhooks.%s]\nkind = %q\n%s\nto = \"telegram:%d\"\nagent = %q\n", h.name, h.kind, how, h.chat, eventAgent)
 }
 
-// An eventGroup holds the events that are posted to a webhook about one thing.
+// An eventGroup contains the events about one thing that are posted to a webhook.
 type eventGroup struct {
 	eventHook
-	n        int // no other group of any webhook has it
+	n        int // the number of the group, unique over all webhooks
 	events   int
-	accepted chan struct{} // closed once all of it is
+	accepted chan struct{} // closed once all events of the group are accepted
 
 	mu  sync.Mutex
-	ids map[string]bool // of what was accepted
+	ids map[string]bool // the ids of accepted events
 }
 
 // name returns the group's name as the bot finds it in the events.
@@ -82,20 +81,20 @@ func (g *eventGroup) session() (string, error) {
 	return sessions.Key(eventAgent, "webhook", g.eventHook.name, g.name())
 }
 
-// mark returns the name of an event in what is posted, and in reports.
+// mark returns the name of an event, which the event and reports contain.
 func (g *eventGroup) mark(event int) string { return fmt.Sprintf("E%dx%dz", g.n, event) }
 
 var eventMark = regexp.MustCompile(`\bE(\d+)x\d+z\b`)
 
-// marksIn returns the marks of the events that a text names.
+// marksIn returns the marks in a text.
 func marksIn(text string) []string {
 	marks := eventMark.FindAllString(text, -1)
 	slices.Sort(marks)
 	return slices.Compact(marks)
 }
 
-// post posts an event to a gateway until it is accepted; it repeats it after a 503 and
-// after no answer, as all programs that post do.
+// post posts an event to a gateway until the gateway accepts it. It repeats the request after a 503 and after a missing
+// answer, as programs that post events do.
 func (g *eventGroup) post(s *storm, gateway string, event int, began time.Time) {
 	client := &http.Client{Timeout: time.Minute}
 	defer client.CloseIdleConnections()
@@ -124,8 +123,7 @@ func (g *eventGroup) post(s *storm, gateway string, event int, began time.Time) 
 	}
 }
 
-// request returns the request by which a program posts an event. A twin, the same event
-// posted again, has the same request.
+// request returns the HTTP request that posts an event. A repeated post of the same event has the same request.
 func (g *eventGroup) request(s *storm, gateway string, event int, began time.Time) *http.Request {
 	body := fmt.Sprintf(`{"build":%q,"text":"failed: %s"}`, g.name(), g.mark(event))
 	switch g.kind {
@@ -152,7 +150,7 @@ func (g *eventGroup) request(s *storm, gateway string, event int, began time.Tim
 	return r
 }
 
-// An eventStorm is what is posted to a fleet.
+// An eventStorm contains the events that are posted to a fleet.
 type eventStorm struct {
 	*storm
 	gateways []string
@@ -160,12 +158,12 @@ type eventStorm struct {
 	groups   []*eventGroup
 }
 
-// maxLooks is how often the model looks for the events of a group until it has been shown
-// all. If an earlier turn was given up it never is.
+// maxLooks is the most calls by which the model waits for all events of a group. If an earlier turn of the group was
+// given up, the model never gets all of them.
 const maxLooks = 30
 
-// model is the scripted model: once all events of a turn's group are accepted, it looks
-// into them until it has been shown all, and reports those that it was shown.
+// model is the scripted model. Once all events of a turn's group are accepted, it makes calls until it has been shown
+// all events, and then reports the events that it was shown.
 func (e *eventStorm) model(r agenttest.Request) agenttest.Response {
 	all := r.Messages()
 	looks := 0
@@ -188,12 +186,12 @@ func (e *eventStorm) model(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply(reportText(marks)).After(rand.N(300 * time.Millisecond))
 }
 
-// reportText returns the model's report about these events.
+// reportText returns the model's report about events with these marks.
 func reportText(marks []string) string { return "found: " + strings.Join(marks, " ") + answerEnd }
 
-// TestFleetReportsEachEventOnce has programs post storms of events, and their twins, to two
-// gateways: whatever becomes of these, of the workers, and of Redis and PostgreSQL, the events
-// of one group start one turn, whose report arrives once, where their webhook leads.
+// TestFleetReportsEachEventOnce posts many events, and repeats of them, to two gateways. Even if these, the workers,
+// Redis and PostgreSQL fail, the events of one group start one turn, and its report arrives once, in the chat of the
+// webhook.
 func TestFleetReportsEachEventOnce(t *testing.T) {
 	t.Parallel()
 	eventsThroughChaos(t, stormSeed, 25*time.Second, 2, 2)
@@ -266,14 +264,14 @@ func (e *eventStorm) postGroup(g *eventGroup, random *rand.Rand, during time.Dur
 	posting.Wait()
 }
 
-// An eventTurn is what a log has about a turn.
+// An eventTurn contains what a log says about a turn.
 type eventTurn struct {
 	marks []string
 	state string
 	says  string
 }
 
-// audit checks what has become of each group.
+// audit checks the turns and the report of each group.
 func (e *eventStorm) audit() {
 	t := e.T
 	t.Helper()
@@ -324,8 +322,8 @@ func (e *eventStorm) audit() {
 	t.Logf("%d events of %d groups; %d turns were given up, %d sends cut off, %d reports repeated", events, len(e.groups), failed, interrupted, repeats)
 }
 
-// turnsOf returns the turns of a group's session by their ids. It checks that the log has
-// each accepted event once, and nothing else.
+// turnsOf returns the turns of a group's session by their ids. It checks that the log contains each accepted event
+// once, and no other messages.
 func (e *eventStorm) turnsOf(store *sqlstore.Store, g *eventGroup) map[string]*eventTurn {
 	t := e.T
 	t.Helper()

@@ -31,14 +31,13 @@ import (
 	"parley/sessions/workspace"
 )
 
-// This file has the files that people send with a message, and those that the agent sends.
-// No two files are the same.
+// This file covers the files that people send with a message, and the files that the agent sends. No two files are the
+// same.
 
-// attaches reports whether a file comes with the message.
+// attaches reports whether the request's message has a file.
 func (s request) attaches() bool { return s.what == askFile || s.what == askPicture }
 
-// fileText returns the text of a file that a person or the agent sends, of one line or up
-// to 120.
+// fileText returns the text of a file that a person or the agent sends. It has between one and 120 lines.
 func (s request) fileText() string {
 	var b strings.Builder
 	for i := range 1 + (s.who+37*s.n)%120 {
@@ -47,12 +46,12 @@ func (s request) fileText() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// colour returns the colour of the picture that a person sends.
+// colour returns the color of the picture that a person sends.
 func (s request) colour() color.RGBA {
 	return color.RGBA{R: uint8(s.who), G: uint8(s.n), B: uint8(7*s.who + 13*s.n), A: 255}
 }
 
-// picture returns a picture that has that colour all over.
+// picture returns a picture with this color everywhere.
 func (s request) picture() []byte {
 	p := image.NewRGBA(image.Rect(0, 0, 8, 8))
 	for i := range 64 {
@@ -65,8 +64,7 @@ func (s request) picture() []byte {
 	return b.Bytes()
 }
 
-// file returns the file that comes with a message, or that the message makes the agent
-// send.
+// file returns the content of the file that comes with the message, or that the message makes the agent send.
 func (s request) file() []byte {
 	if s.what == askPicture {
 		return s.picture()
@@ -80,8 +78,7 @@ func (s request) sentName() string { return "out-" + s.mark() + ".txt" }
 // returnCaption returns the text with which the agent sends a request's picture back.
 func (s request) returnCaption() string { return "back " + s.mark() }
 
-// sighting returns what a model can say about a message's file only if it has seen the
-// file.
+// sighting returns what a model can say about a message's file only if it was shown the file.
 func (s request) sighting() string {
 	if s.what == askPicture {
 		return colourName(s.colour())
@@ -99,7 +96,7 @@ func digest(content []byte) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// attach sends a message of a person's with a file.
+// attach sends a person's message with a file.
 func (f *fleet) attach(p *chat, s request) {
 	text := s.text()
 	name, kind := "in-"+s.mark()+".txt", "text/plain"
@@ -122,8 +119,8 @@ func (f *fleet) attach(p *chat, s request) {
 	}
 }
 
-// stripKindPrefix removes what adapters put in front of a message that is more than text,
-// such as "[photo] ".
+// stripKindPrefix removes the prefix that adapters put before a message that contains more than text, such as "[photo]
+// ".
 func stripKindPrefix(text string) string {
 	if _, rest, ok := strings.Cut(text, "] "); ok && strings.HasPrefix(text, "[") {
 		return rest
@@ -131,17 +128,16 @@ func stripKindPrefix(text string) string {
 	return text
 }
 
-// fileEntry returns the entry that stands for a file among what an address was sent.
+// fileEntry returns the entry that stands for a file among the messages at an address.
 func fileEntry(name string, content []byte) string { return "file " + name + " " + digest(content) }
 
-// A seenFile is a file that came with a message, as the model sees it.
+// A seenFile is a file that came with a message, as the model was shown it.
 type seenFile struct {
-	path   string // in the workspace
-	colour string // of a picture
+	path   string // its path in the workspace
+	colour string // the color, if it is a picture
 }
 
-// filesOf returns the files that came with each message of a turn, as the model is shown
-// them, by the message's text.
+// filesOf returns the files that came with each message of a turn, as the model was shown them, by the message's text.
 func filesOf(turn []agenttest.Message) map[string]seenFile {
 	all := map[string]seenFile{}
 	for _, m := range turn {
@@ -165,7 +161,7 @@ func filesOf(turn []agenttest.Message) map[string]seenFile {
 	return all
 }
 
-// colourIn returns the colour of a picture that a model is shown as a data: address.
+// colourIn returns the color of a picture that a model was shown as a data: URL.
 func colourIn(address string) string {
 	_, data, _ := strings.Cut(address, ";base64,")
 	raw, err := base64.StdEncoding.DecodeString(data)
@@ -182,8 +178,8 @@ func colourIn(address string) string {
 // sawNothing is what the model says about a file that was not fetched.
 const sawNothing = "nothing"
 
-// sightingIn returns what the model says about the file that came with a request: what it
-// was shown, or what its last call read.
+// sightingIn returns what the model says about the file of a request, depending on what it was shown, or on what its
+// last call read.
 func (s request) sightingIn(results []string) string {
 	if s.came.path == "" {
 		return sawNothing
@@ -202,7 +198,7 @@ func (s request) sightingIn(results []string) string {
 	return "unread"
 }
 
-// failFiles makes one of the calls fail that fetch or send files.
+// failFiles makes one call that fetches or sends files fail.
 func failFiles(s *storm, random *rand.Rand) {
 	switch random.IntN(7) {
 	case 0:
@@ -229,8 +225,8 @@ func failFiles(s *storm, random *rand.Rand) {
 	}
 }
 
-// expectFiles records that files have to be shown at an address; send is the id of the
-// call that sends them, and content names them.
+// expectFiles records that files must be shown at an address. send is the id of the call that sends them, and content
+// is the text that comes with them.
 func (l *logAudit) expectFiles(address, send, content string, paths []string) {
 	for _, text := range l.filesShown(content, paths) {
 		l.expectText(address, text, send)
@@ -238,7 +234,7 @@ func (l *logAudit) expectFiles(address, send, content string, paths []string) {
 	}
 }
 
-// filesShown returns the entries that stand for files that go with a text.
+// filesShown returns the entries that stand for the files that a call or an answer sends.
 func (l *logAudit) filesShown(content string, paths []string) (all []string) {
 	for _, name := range paths {
 		i := slices.IndexFunc(l.said, func(m request) bool { return name == m.sentName() || content == m.returnCaption() })
@@ -251,8 +247,7 @@ func (l *logAudit) filesShown(content string, paths []string) (all []string) {
 	return all
 }
 
-// replyFiles returns the files of an answer, which have to be those that the answer
-// shows.
+// replyFiles checks that an answer has exactly the files that its text shows, and records that they must be sent.
 func (l *logAudit) replyFiles(r sessions.Reply) {
 	var refs []bus.FileRef
 	if err := json.Unmarshal(r.Files, &refs); err != nil && len(r.Files) > 0 {
@@ -269,27 +264,26 @@ func (l *logAudit) replyFiles(r sessions.Reply) {
 	}
 }
 
-// platformText returns the text of an answer that shows files, as platforms show it.
+// platformText returns the text of an answer with files in the form in which platforms show it.
 func platformText(text string) string {
 	return withoutExcuse(strings.ReplaceAll(text, "![the file](", "the file ("))
 }
 
-// filesExcuse is what an answer says if its files cannot be sent, because it is not known
-// whether all processes could send them.
+// filesExcuse and filesExcuseBefore are what an answer says if its files cannot be sent, because it is not known
+// whether all processes can send files.
 const (
 	filesExcuse       = "I can't send files right now"
-	filesExcuseBefore = "Files cannot be sent now" // in the words of the release before
+	filesExcuseBefore = "Files cannot be sent now" // the same in the words of the previous release
 )
 
-// notFetched is what an answer says to a message whose file cannot be fetched, because it
-// is not known whether all processes would understand the file; whyNot is the reason that
-// it gives.
+// notFetched is what an answer says if a message's file cannot be fetched, because it is not known whether all
+// processes understand files. whyNot is the reason that it gives.
 const (
 	notFetched = "I didn't get "
-	whyNot     = "a process of an older release" // is still running, or as the release before says: still serves
+	whyNot     = "a process of an older release" // is followed by "is still running", or in the previous release by "still serves"
 )
 
-// withoutExcuse removes the lines of a text that say one of these.
+// withoutExcuse removes the excuses about files from a text.
 func withoutExcuse(text string) string {
 	end := len(text)
 	for _, words := range []string{filesExcuse, filesExcuseBefore, notFetched, "I did not get "} { // the last is the release before's
@@ -303,8 +297,7 @@ func withoutExcuse(text string) string {
 	return strings.TrimRight(text[:end], "_*( \n")
 }
 
-// checkSightings checks that an answer to messages with files tells what was in the
-// files.
+// checkSightings checks that an answer to messages with files says what is in the files.
 func (l *logAudit) checkSightings(text string) {
 	for _, n := range answersTo(platformText(text), l.said[0].who) {
 		if n >= len(l.said) || !l.said[n].attaches() || strings.HasSuffix(text, " failed: see the log") {
@@ -324,8 +317,7 @@ func (l *logAudit) checkSightings(text string) {
 	}
 }
 
-// checkFetched compares the files that came with messages with what people sent: each
-// file is there once, and nothing else is.
+// checkFetched compares the fetched files with the files that people sent: each is there once, and no other file is.
 func (l *logAudit) checkFetched(dir *workspace.Dir) {
 	want := map[string]int{}
 	for _, m := range l.said {
@@ -353,16 +345,16 @@ func (l *logAudit) checkFetched(dir *workspace.Dir) {
 	}
 }
 
-// noteLeftFiles records whether a call that sends files may have left copies of them: the
-// call was begun again after the files had gone, or it failed.
+// noteLeftFiles records whether a call that sends files may have left copies of them, because the call was started
+// again after the files were gone, or because it failed.
 func (l *logAudit) noteLeftFiles(c *callSeen, send string) {
 	if c.started > 1 || c.code != "" {
 		l.mayLeave[send] = true
 	}
 }
 
-// checkOutgoing checks that no file still waits to be sent. Copies of calls and answers
-// that were cut off must have been removed.
+// checkOutgoing checks that no file still waits to be sent. Copies of the files of interrupted calls and answers must
+// have been removed.
 func (a *audit) checkOutgoing() {
 	t := a.storm.T
 	store, err := outgoing.Open(a.storm.root, 1<<30)

@@ -20,13 +20,13 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// The roles of a fleet's processes, as serve's --role takes them.
+// These are the roles of a fleet's processes, as serve's --role takes them.
 const (
 	gateway = "gateway"
 	worker  = "worker"
 )
 
-// Other roles of members: a server that is all of a fleet, and a device that runs "parley node".
+// These are other roles of members: a server that is a fleet on its own, and a device that runs "parley node".
 const (
 	alone  = "server"
 	device = "node"
@@ -37,8 +37,8 @@ const (
 	discordToken = "NDI0Mg.of-a.fleet"
 )
 
-// A fleet is several processes of the real program over one Redis and one PostgreSQL,
-// which the test has started too and may kill.
+// A fleet is several processes of the real program over one Redis and one PostgreSQL. The test has started these
+// servers and may kill them.
 type fleet struct {
 	*parleytest.World
 	sl    *slacktest.Server
@@ -46,20 +46,20 @@ type fleet struct {
 	once  *onceTool
 	redis redisServers
 	pg    *sqldbtest.Server
-	root  string // of the workspaces, which all share
-	// speaks says that answers can be read aloud, so people ask for that.
+	root  string // the root of the workspaces, which all processes share
+	// speaks says whether answers can be read aloud, so that people ask for that.
 	speaks bool
 
 	mu         sync.Mutex
 	members    []*member
-	unexpected []string // how each process ended that was not told to
-	// crashpoints, if set, is added to the environment of every start but a member's
-	// first; killed, if set, is called for each process that has killed itself.
+	unexpected []string // how each process ended that the test had not told to end
+	// crashpoints, if set, returns variables for the environment of every start but a member's first; killed, if set,
+	// is called for each process that has killed itself.
 	crashpoints func(role string) []string
 	killed      func(role, crashpoint string)
 }
 
-// skipUnlessFleet skips what takes its time, and the machine for itself.
+// skipUnlessFleet skips a test that takes long and needs the machine for itself, unless such tests are enabled.
 func skipUnlessFleet(t *testing.T) {
 	t.Helper()
 	if testing.Short() || os.Getenv("PARLEY_FLEET") == "" {
@@ -67,13 +67,14 @@ func skipUnlessFleet(t *testing.T) {
 	}
 }
 
-// newFleet makes a fleet without a process; more is added to its configuration.
+// newFleet returns a fleet without processes; more is appended to its configuration.
 func newFleet(t *testing.T, script agenttest.Script, more ...string) *fleet {
 	t.Helper()
 	return newFleetOver(t, *chaosBus, script, more...)
 }
 
-// newFleetOver makes a fleet whose bus is on one Redis, or on what over says: sentinel or cluster.
+// newFleetOver returns a fleet whose bus is on one Redis or, if over is sentinel or cluster, on such a group of
+// servers.
 func newFleetOver(t *testing.T, over string, script agenttest.Script, more ...string) *fleet {
 	t.Helper()
 	skipUnlessFleet(t)
@@ -132,7 +133,7 @@ may_message = [%q, %q]
 	return f
 }
 
-// endWithTest kills all members at the end of the test, and keeps what they have said if it has failed.
+// endWithTest kills all members at the end of the test. If the test has failed, it saves their logs.
 func (f *fleet) endWithTest() {
 	t := f.T
 	t.Helper()
@@ -154,15 +155,14 @@ func (f *fleet) endWithTest() {
 	})
 }
 
-// A member is one process of a fleet. Like a service it is started again whenever it
-// ends, until end is called.
+// A member is one process of a fleet. Like a service, it is restarted whenever it ends, until end is called.
 type member struct {
 	f        *fleet
 	name     string
 	role     string
-	listen   string   // where it serves HTTP; "" if nowhere
-	file     string   // the settings of a device
-	firstEnv []string // added to the environment of its first start
+	listen   string   // the address at which it serves HTTP; "" if it doesn't
+	file     string   // the path of a device's configuration
+	firstEnv []string // variables for the environment of its first start
 	stderr   *parleytest.SyncBuffer
 	done     chan struct{}
 	over     chan struct{} // closed by end
@@ -170,20 +170,21 @@ type member struct {
 
 	mu  sync.Mutex
 	cmd *exec.Cmd
-	// release is what its next start runs: nil means the program of this checkout.
+	// release is the release that its next start runs; nil means the program of this checkout.
 	release      *release
-	toldToEnd    bool          // the test has told the process to end, or killed it
+	toldToEnd    bool          // whether the test has told the process to end, or has killed it
 	restartDelay time.Duration // before the next start
-	// earlierStarts is how often its earlier starts have begun to serve.
+	// earlierStarts is how many of its earlier starts have begun to serve.
 	earlierStarts int
-	// stopped is set between the test's SIGSTOP and its SIGCONT.
+	// stopped is true between the test's SIGSTOP and its SIGCONT.
 	stopped bool
-	// killsAt is the crashpoint at which this start kills itself, which it may meet only as it ends; "" if none.
+	// killsAt is the crashpoint at which this start kills itself, or "". The process may reach the crashpoint only when
+	// it ends.
 	killsAt string
 }
 
-// join adds a process with a home of its own, and waits until it serves; more is added to
-// the environment of its first start.
+// join adds a process with a home of its own, and waits until it serves. more is added to the environment of its first
+// start.
 func (f *fleet) join(name, role string, more ...string) *member {
 	f.T.Helper()
 	return f.add(&member{name: name, role: role, firstEnv: more})
@@ -225,7 +226,7 @@ func (m *member) command() *exec.Cmd {
 // home returns the directory of the member's data.
 func (m *member) home() string { return filepath.Join(m.f.Home, m.name) }
 
-// countStarts counts how often the member has begun to serve.
+// countStarts returns how often the member has begun to serve.
 func (m *member) countStarts() int {
 	says := "serving"
 	if m.role == device {
@@ -234,8 +235,7 @@ func (m *member) countStarts() int {
 	return strings.Count(m.stderr.String(), `"msg":"`+says+`"`)
 }
 
-// isServing reports whether the member's newest start has begun to serve, and nobody has
-// told it to end.
+// isServing reports whether the member's newest start has begun to serve and was not told to end.
 func (m *member) isServing() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -291,15 +291,14 @@ func (m *member) run() {
 	}
 }
 
-// currentCrashpoints returns the function that chooses a process's crashpoint; nil if
-// there is none.
+// currentCrashpoints returns the function that chooses a process's crashpoint, or nil if there is none.
 func (f *fleet) currentCrashpoints() func(string) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.crashpoints
 }
 
-// addUnexpectedEnd records that a process has ended although the test had not told it to.
+// addUnexpectedEnd records that a process ended although the test had not told it to.
 func (f *fleet) addUnexpectedEnd(m *member, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -315,8 +314,7 @@ func lastLine(text string) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// signal sends the process a signal. If that ends the process, the member starts it again
-// after rest.
+// signal sends the process a signal. If the signal ends the process, the member is restarted after rest.
 func (m *member) signal(s syscall.Signal, rest time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -339,8 +337,8 @@ func (m *member) end(s syscall.Signal) {
 	<-m.done
 }
 
-// endAll ends all members in good order, once they serve: a process that is told to end
-// before it listens for that, or twice, ends at once.
+// endAll ends all members in good order, once they serve. A process that gets a signal before it handles signals, or
+// gets two, ends at once.
 func (f *fleet) endAll() {
 	f.T.Helper()
 	for _, m := range f.members {

@@ -20,13 +20,13 @@ import (
 	"parley/tools/sandbox"
 )
 
-// The kinds of jobs that people start; each job counts its runs in its folder.
+// These are the kinds of jobs that people start. Each job counts its runs in its folder.
 const (
 	shortJob = "short" // ends by itself
-	longJob  = "long"  // goes on until somebody stops it
+	longJob  = "long"  // runs until somebody stops it
 )
 
-// jobLine returns the command of a job. Its mark is in the arguments of its processes.
+// jobLine returns the command of a job. The arguments of its processes contain the mark.
 func jobLine(kind, mark string) string {
 	line := `echo run >>"$JOB_DIR/runs"; `
 	if kind == longJob {
@@ -40,9 +40,8 @@ var (
 	namesJob     = regexp.MustCompile(`"job_id":"([a-z2-7]{10})"`)
 )
 
-// backgroundModel is the scripted model: it runs in the background what it is told to,
-// "KIND NUMBER MARK", and says that it has begun it, and which jobs it has heard of
-// since.
+// backgroundModel is the scripted model. It starts the job that it is told to start, "KIND NUMBER MARK", and answers
+// that it has started it, and which jobs it was told have ended since.
 func backgroundModel(r agenttest.Request) agenttest.Response {
 	turn := turnOf(r)
 	said, results := saidIn(turn)
@@ -68,9 +67,8 @@ func backgroundModel(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply(strings.Join(words, "; ")).After(rand.N(100 * time.Millisecond))
 }
 
-// TestFleetTellsEachJobOnce has people run jobs in a fleet of five processes: whatever becomes
-// of these, and of Redis and PostgreSQL, each job runs once at most, its end is told once,
-// and nothing that it has started is left.
+// TestFleetTellsEachJobOnce makes people run jobs in a fleet of five processes. Even if these, Redis and PostgreSQL
+// fail, each job runs at most once, its end is reported once, and none of its processes is left.
 func TestFleetTellsEachJobOnce(t *testing.T) {
 	t.Parallel()
 	jobsThroughChaos(t, stormSeed, 40*time.Second)
@@ -112,7 +110,7 @@ func jobsThroughChaos(t *testing.T, seed uint64, during time.Duration) {
 	t.Logf("seed %d: %v", seed, s.faults)
 }
 
-// needsSandbox skips the test if commands cannot be run.
+// needsSandbox skips the test if the machine cannot run commands in a sandbox.
 func needsSandbox(t *testing.T) {
 	t.Helper()
 	program, err := parleytest.Binary()
@@ -124,8 +122,8 @@ func needsSandbox(t *testing.T) {
 	}
 }
 
-// runJobs is one person, who has jobs run one after the other and stops those that do not
-// end by themselves, until the storm is over.
+// runJobs plays one person, who starts one job after another, and stops those that do not end by themselves, until the
+// storm is over.
 func (s *storm) runJobs(person int64, mark string, random *rand.Rand, over <-chan struct{}) {
 	for n := 0; pause(random, 100*time.Millisecond, time.Second, over); n++ {
 		kind := []string{shortJob, longJob}[random.IntN(2)]
@@ -142,8 +140,8 @@ func (s *storm) runJobs(person int64, mark string, random *rand.Rand, over <-cha
 	}
 }
 
-// endJobs stops what still runs once the fleet works again, and waits until every end is
-// reported and everybody has said what they had to.
+// endJobs stops the jobs that still run once the fleet works again, and waits until every end is reported and everybody
+// is done.
 func (s *storm) endJobs(mark string) {
 	s.T.Helper()
 	open := func(which string) int { return len(s.queryRows("SELECT id FROM jobs WHERE " + which)) }
@@ -161,7 +159,7 @@ func (s *storm) queryRows(query string) []string {
 	return sqldbtest.Query(s.T, "pgx", s.pg.URL(), query)
 }
 
-// sleepingProcesses returns the processes of sleep whose arguments hold a text.
+// sleepingProcesses returns the sleep processes whose arguments contain a text.
 func sleepingProcesses(mark string) (found []string) {
 	names, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, name := range names {
@@ -172,8 +170,7 @@ func sleepingProcesses(mark string) (found []string) {
 	return found
 }
 
-// auditJobs checks what has become of each job: how often it ran, and how often its
-// session and its person were told of its end.
+// auditJobs checks each job: how often it ran, and how often its session and its person were told of its end.
 func (s *storm) auditJobs() {
 	t := s.T
 	t.Helper()

@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// A line is how a device reaches the fleet: a proxy that leads to one of the gateways, and that a test may harm.
+// A line is the connection between a device and the fleet: a proxy to one of the gateways, which a test can harm.
 type line struct {
 	address  string
 	gateways []string
 
 	mu   sync.Mutex
-	open map[net.Conn]net.Conn // the fleet's end by the device's
-	lost []net.Conn            // the fleet's ends of connections of which the device knows that they are over
-	held chan struct{}         // closed once nothing is held up anymore; nil if nothing is
+	open map[net.Conn]net.Conn // the fleet's end of each connection, by the device's end
+	lost []net.Conn            // the fleet's ends of connections that are over for the device
+	held chan struct{}         // closed when the delay ends; nil if there is no delay
 }
 
-// newLine makes a line to gateways.
+// newLine starts a line to one of the gateways.
 func newLine(t *testing.T, gateways []string) *line {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -47,7 +47,7 @@ func newLine(t *testing.T, gateways []string) *line {
 	return l
 }
 
-// serve connects a device with a gateway that answers.
+// serve connects a device to a gateway that accepts the connection.
 func (l *line) serve(from net.Conn) {
 	defer from.Close()
 	for _, i := range rand.Perm(len(l.gateways)) {
@@ -72,7 +72,7 @@ func (l *line) serve(from net.Conn) {
 	}
 }
 
-// forget forgets a connection that has ended; false if the fleet isn't to hear of it.
+// forget removes a connection that has ended. It returns false if the fleet must not notice that.
 func (l *line) forget(from net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +81,7 @@ func (l *line) forget(from net.Conn) bool {
 	return known
 }
 
-// pass passes on what one end says until it ends.
+// pass copies what one end sends to the other until it ends.
 func (l *line) pass(from io.Reader, to io.Writer) {
 	buffer := make([]byte, 32<<10)
 	for {
@@ -99,7 +99,7 @@ func (l *line) pass(from io.Reader, to io.Writer) {
 	}
 }
 
-// cut ends all connections.
+// cut ends all connections at both ends.
 func (l *line) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,7 +112,7 @@ func (l *line) cut() {
 	l.lost = nil
 }
 
-// lose ends the device's end of all connections, and the fleet doesn't hear of it.
+// lose ends all connections at the device's end, without the fleet noticing.
 func (l *line) lose() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,7 +123,7 @@ func (l *line) lose() {
 	}
 }
 
-// hold holds up what both ends say for some time.
+// hold delays what both ends send for some time.
 func (l *line) hold(during time.Duration) {
 	free := make(chan struct{})
 	l.mu.Lock()
@@ -136,7 +136,7 @@ func (l *line) hold(during time.Duration) {
 	close(free)
 }
 
-// breakLines returns a function that harms lines until the storm is over.
+// breakLines returns a breaker that harms lines until the storm is over.
 func breakLines(lines []*line) func(*storm, *rand.Rand, <-chan struct{}) {
 	return func(s *storm, random *rand.Rand, over <-chan struct{}) {
 		for pause(random, 300*time.Millisecond, 3*time.Second, over) {
@@ -156,7 +156,8 @@ func breakLines(lines []*line) func(*storm, *rand.Rand, <-chan struct{}) {
 	}
 }
 
-// breakBroker kills the broker, cuts the lines to it, and has it drop, repeat and change what it delivers, until the storm is over.
+// breakBroker kills the broker, cuts the lines to it, and makes a man in the middle drop, repeat and change its
+// messages, until the storm is over.
 func (n *nodeStorm) breakBroker(s *storm, random *rand.Rand, over <-chan struct{}) {
 	evil := rand.New(rand.NewPCG(n.seed, random.Uint64()))
 	var before [][]byte

@@ -12,34 +12,34 @@ import (
 	"parley/tools"
 )
 
-// A logAudit checks one session's log.
+// A logAudit checks the log of one session.
 type logAudit struct {
 	*audit
 	key     string
 	address string
 	person  string
 	said    []request
-	heard   []string // what people said, in the log's order
+	heard   []string // the messages of people, in the log's order
 	turns   map[string]*turnSeen
 	calls   map[string]*callSeen
 	asks    map[string]*askSeen
-	missing map[string]bool // the files that were not fetched, which people were told
+	missing map[string]bool // the files that were not fetched, as people were told
 	spoiled bool            // whether a turn was given up
 }
 
-// A turnSeen is a turn as a log has it.
+// A turnSeen is a turn in a log.
 type turnSeen struct {
-	waits, waited   bool // whether it waits for people now, and whether it ever did
-	suspended       bool // whether its holder stopped in good order, and nobody has resumed it since
-	cut             bool // whether a call did not run to its end: its result says cancelled or unknown
+	waits, waited   bool // whether it waits for people now, and whether it ever has
+	suspended       bool // whether its process stopped in good order, and no process has resumed the turn since
+	cut             bool // whether a call was interrupted: its result says cancelled or unknown
 	done, published int
 	state           string
-	causes          int         // how many messages it answers
-	spoken          []*callSeen // the calls that have something read aloud
-	unread          bool        // whether the log says that it could not be read
+	causes          int         // the number of messages that it answers
+	spoken          []*callSeen // its calls that mark text to be read aloud
+	unread          bool        // whether the log says that the answer could not be read aloud
 }
 
-// A callSeen is a tool call as a log has it.
+// A callSeen is a tool call in a log.
 type callSeen struct {
 	use              sessions.ToolUse
 	turn             string
@@ -55,7 +55,7 @@ func newLogAudit(a *audit, key string, p *chat, said []request) *logAudit {
 	return &logAudit{audit: a, key: key, address: address, person: p.person(), said: said, turns: map[string]*turnSeen{}, calls: map[string]*callSeen{}, asks: map[string]*askSeen{}, missing: map[string]bool{}}
 }
 
-// addEntry checks an entry against those before it, and remembers it.
+// addEntry checks an entry against the entries before it, and records it.
 func (l *logAudit) addEntry(e sessions.Entry) {
 	switch e.Kind {
 	case sessions.KindTurnStarted:
@@ -101,8 +101,8 @@ func (l *logAudit) addEntry(e sessions.Entry) {
 	}
 }
 
-// addCall checks an entry about a tool call: that the model asked for it, that it began,
-// or its result.
+// addCall checks an entry about a tool call: the model must have asked for the call, which then starts and gets a
+// result.
 func (l *logAudit) addCall(e sessions.Entry) {
 	c := l.calls[e.Call]
 	if e.Kind == sessions.KindToolUse {
@@ -137,7 +137,7 @@ func (l *logAudit) addCall(e sessions.Entry) {
 	}
 }
 
-// addResult checks the result of a call that the model was given.
+// addResult checks a result that the model was given.
 func (l *logAudit) addResult(c *callSeen, e sessions.Entry) {
 	r, err := sessions.Decode[sessions.ToolResult](e)
 	c.code = r.Code
@@ -198,7 +198,7 @@ func (l *logAudit) checkOnce(c *callSeen, call string, r sessions.ToolResult) {
 	}
 }
 
-// countedFile returns what the file holds once these requests have added their numbers.
+// countedFile returns the content of the file after these requests have added their numbers.
 func countedFile(all []request) (text string) {
 	for _, m := range all {
 		if m.what == askCount || m.what == askAll {
@@ -208,7 +208,7 @@ func countedFile(all []request) (text string) {
 	return text
 }
 
-// addTurnDone checks the end of a turn, and records what people must be shown of it.
+// addTurnDone checks the end of a turn, and records what people must be shown of the turn.
 func (l *logAudit) addTurnDone(e sessions.Entry) {
 	done, err := sessions.Decode[sessions.TurnDone](e)
 	t := l.turns[e.Turn]
@@ -247,7 +247,7 @@ func (l *logAudit) addTurnDone(e sessions.Entry) {
 	}
 }
 
-// finish checks that every turn and call of the log has ended.
+// finish checks that every turn and call in the log has ended.
 func (l *logAudit) finish() {
 	want := make([]string, len(l.said))
 	for i, m := range l.said {

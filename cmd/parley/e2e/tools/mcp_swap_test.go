@@ -54,7 +54,7 @@ func (c *changing) describe(name, description string, do func(context.Context) s
 	})
 }
 
-// swap changes the tools, and accepts them as an owner.
+// swap replaces the tool old by new, and accepts the tools as an owner.
 func (c *changing) swap(w *parleytest.World) {
 	w.T.Helper()
 	c.RemoveTools("old")

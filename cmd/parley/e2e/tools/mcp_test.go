@@ -13,8 +13,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// shellServer is an MCP server of a few lines. Its tool reads a file of the conversation's folder and repeats its
-// arguments. DESCRIBED is replaced by the description of the tool.
+// shellServer is a shell script that works as an MCP server. Its tool returns a file of the conversation's folder and
+// the variable SERVER_KEY. The variable DESCRIBED contains the tool's description.
 const shellServer = `
 while read -r line; do
 	id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
