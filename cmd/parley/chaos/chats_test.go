@@ -110,7 +110,7 @@ func (p *chat) name() string {
 // discordChannel returns the Discord channel of the chat.
 func (p *chat) discordChannel() string { return cmp.Or(p.at.Thread, p.at.Chat) }
 
-// speak sends a message of the chat's person. On Slack and Discord channels, only a message that begins a thread
+// speak sends a message of the chat's person. In a channel of Slack or Discord, only a message that begins a thread
 // mentions the bot.
 func (f *fleet) speak(p *chat, text string) {
 	user := fmt.Sprint("U", p.who)

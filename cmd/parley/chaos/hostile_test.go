@@ -323,8 +323,8 @@ func TestAHostileModelKeepsTheSecret(t *testing.T) {
 	t.Logf("%d attempts, %d were asked about", len(s.ways), asked)
 }
 
-// TestAHostileModelAndKills makes the attempts while the server is killed again and again: the guard does not forget
-// what was read or how many requests were made.
+// TestAHostileModelAndKills makes the attempts while the server is killed again and again. No secret leaks, because the
+// guard still knows after a kill what a conversation has spent.
 func TestAHostileModelAndKills(t *testing.T) {
 	t.Parallel()
 	if !isLong() {

@@ -18,18 +18,18 @@ import (
 	"parley/tools/nodes"
 )
 
-// A nodeAudit compares what nodes have done with what their calls' rows and the sessions' logs say.
+// A nodeAudit compares what nodes have done with the rows of their calls and with the sessions' logs.
 type nodeAudit struct {
 	*nodeStorm
-	runs map[string][]string      // by mark, the nodes on which it ran, once for each time
+	runs map[string][]string      // by mark, the nodes on which it ran, once for each run
 	rows map[string]nodeRow       // by mark
-	ends map[nodes.Status]int     // of rows
-	said map[string]int           // by code, the results in logs
+	ends map[nodes.Status]int     // numbers of rows
+	said map[string]int           // by code, the number of results in logs
 	seen map[string]*nodeCallSeen // by mark
 
-	reads, unread, again int // calls of read_file that have read, and that have not; and those that ran again
+	reads, unread, again int // calls of read_file that succeeded, that failed, and that ran again
 	size                 int64
-	waits                int // times that a turn waited for nodes
+	waits                int // how often a turn waited for nodes
 }
 
 // A nodeRow is a row of node_calls.
@@ -39,15 +39,15 @@ type nodeRow struct {
 	outcome nodes.Outcome
 }
 
-// A nodeCallSeen is a call that a log has.
+// A nodeCallSeen is a call in a log.
 type nodeCallSeen struct {
-	mark, turn string // mark is "" of a read
+	mark, turn string // mark is "" for a call of read_file
 	result     *sessions.ToolResult
 }
 
 var nodeMark = regexp.MustCompile(`echo (m\d+\.\d+\.\d+) `)
 
-// String returns the figures.
+// String returns the figures of the audit in one line.
 func (a *nodeAudit) String() string {
 	ran := 0
 	for _, on := range a.runs {
@@ -57,7 +57,7 @@ func (a *nodeAudit) String() string {
 		len(a.seen), len(a.rows), ran, a.ends, a.said, a.reads, a.unread, a.again, a.waits, a.size)
 }
 
-// audit checks everything.
+// audit checks the devices, the rows and the logs.
 func (a *nodeAudit) audit(people int) {
 	t := a.T
 	t.Helper()
@@ -103,7 +103,7 @@ func (a *nodeAudit) audit(people int) {
 	}
 }
 
-// readDevices reads what has run on the devices, and checks their journals.
+// readDevices reads which commands have run on the devices, and checks the devices' journals.
 func (a *nodeAudit) readDevices() {
 	t := a.T
 	t.Helper()
@@ -140,7 +140,7 @@ func (a *nodeAudit) readDevices() {
 	}
 }
 
-// readRows reads which calls nodes were given.
+// readRows reads which calls were given to nodes.
 func (a *nodeAudit) readRows() {
 	t := a.T
 	t.Helper()
@@ -171,7 +171,7 @@ func (a *nodeAudit) readRows() {
 	}
 }
 
-// readLog checks what the log of a session says of its calls.
+// readLog checks a session's log entries about calls.
 func (a *nodeAudit) readLog(store *sqlstore.Store, session string) {
 	t := a.T
 	t.Helper()
@@ -281,15 +281,15 @@ func (a *nodeAudit) checkRead(c *nodeCallSeen, code tools.Code, state string) {
 	}
 }
 
-// A journalSeen is what a device's journal says.
+// A journalSeen contains what a device's journal says.
 type journalSeen struct {
-	stages map[string]string // by call
+	stages map[string]string // by call, its last stage
 	begun  map[string]int
 	pure   map[string]bool
 	size   int64
 }
 
-// waiting returns the calls that are not acknowledged. A call that changes nothing is begun again.
+// waiting returns the calls that are not acknowledged.
 func (j *journalSeen) waiting() (ids []string) {
 	for id, stage := range j.stages {
 		if stage != "acknowledged" {

@@ -21,43 +21,44 @@ import (
 	"parley/tools/nodes/mqtt/mqtttest"
 )
 
-// What people have nodes do, each followed by ":NODE".
+// These are the calls that people have nodes run. In a message, each is followed by ":NODE".
 const (
-	onNode    = "exec"   // the node's exec_shell, which writes down that it has run
-	throughIt = "invoke" // the same through the tool nodes
-	onAny     = "any"    // the same on any node
+	onNode    = "exec"   // the node's exec_shell, whose command records that it has run
+	throughIt = "invoke" // the same, called with the tool nodes
+	onAny     = "any"    // the same, on any node
 	readThere = "read"   // the node's read_file, which changes nothing
 )
 
 const (
-	ranFile   = "ran"   // where commands write down that they have run, in the node's folder
-	knownFile = "known" // what read_file reads
+	ranFile   = "ran"   // where commands record that they have run, in the node's folder
+	knownFile = "known" // the file that read_file reads
 	knownText = "what is known here"
 )
 
 const bossToken = "token-of-the-one-who-accepts-nodes"
 
-// A nodeStorm is a storm over devices that run calls.
+// A nodeStorm is a storm in which devices run calls.
 type nodeStorm struct {
 	*storm
 	devices []*member
 	lines   []*line
-	broker  *mqtttest.Broker // through which one device links; nil if there is none
-	middle  *mqtttest.Middle // before it
-	place   string           // of the database
+	broker  *mqtttest.Broker // the broker of one device; nil if there is none
+	middle  *mqtttest.Middle // the man in the middle before the broker
+	place   string           // the address of the database
 	driver  string
 
-	slowest   time.Duration // that somebody has waited for an answer
+	slowest   time.Duration // the longest time that a person has waited for an answer
 	slowestOf string
 }
 
-// ranLine returns a command that writes down its mark. Some end soon after that, and others begin late.
+// ranLine returns a command that records its mark. Some commands end soon after that, and others record it late.
 func ranLine(mark string, number int) string {
 	write := "echo " + mark + " >>" + ranFile
 	return []string{write, write + "; sleep 0.3", "sleep 0.3; " + write, "sleep 0.2; " + write + "; sleep 0.2"}[number%4]
 }
 
-// nodeModel is the scripted model: it has nodes do what it is told to, "PERSON NUMBER KIND:NODE …", all at once.
+// nodeModel is the scripted model. It makes the node calls that it is told to make, "PERSON NUMBER KIND:NODE …", all at
+// once.
 func nodeModel(r agenttest.Request) agenttest.Response {
 	said, results := saidIn(turnOf(r))
 	var words []string
@@ -98,10 +99,11 @@ func nodeCall(order, mark string, number int) agenttest.ToolCall {
 // nodeNames returns the names of the devices.
 func nodeNames() []string { return []string{"attic", "cellar", "garden"} }
 
-// throughBroker is the device that links through a broker if there is one.
+// throughBroker is the device that links through the broker, if there is one.
 const throughBroker = "garden"
 
-// nodeSettings returns the settings for the devices, which are trusted so that nobody is asked, and for whoever accepts them.
+// nodeSettings returns the settings for the devices and for the token that accepts them. The devices are trusted, so
+// that their calls need no approval.
 func nodeSettings() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n[tokens.boss]\ntoken = %q\nmay = [\"admin\"]\n", bossToken)
@@ -117,9 +119,9 @@ func nodeSettings() string {
 // withoutWait is the device for which no turn waits: calls fail while it is away.
 const withoutWait = "cellar"
 
-// TestFleetRunsEachNodeCallOnce has people call the tools of three devices through a fleet of four processes, one of them through
-// an MQTT broker: whatever becomes of these, of the devices, of the lines between them, of Redis and PostgreSQL, and of the
-// broker, which is hostile, too, no call runs twice, each result says what has happened, and each turn is answered.
+// TestFleetRunsEachNodeCallOnce makes people call the tools of three devices through a fleet of four processes. One
+// device links through an MQTT broker, which is also hostile. Even if the processes, the devices, the lines between
+// them, Redis, PostgreSQL and the broker fail, no call runs twice, each result is true, and each turn is answered.
 func TestFleetRunsEachNodeCallOnce(t *testing.T) {
 	t.Parallel()
 	nodesThroughChaos(t, stormSeed, 30, 1, 15*time.Second, 20*time.Second)
@@ -146,7 +148,8 @@ func nodesThroughChaos(t *testing.T, seed uint64, people, messages int, lull, du
 	n.finish(people)
 }
 
-// TestFleetOfOneRunsEachNodeCallOnce does the same with a server that is alone, on SQLite.
+// TestFleetOfOneRunsEachNodeCallOnce makes people call the tools of devices through a single server on SQLite: no call
+// runs twice, each result is true, and each turn is answered.
 func TestFleetOfOneRunsEachNodeCallOnce(t *testing.T) {
 	t.Parallel()
 	nodesOfOneThroughChaos(t, stormSeed, 20, 1, 12*time.Second, 15*time.Second)
@@ -176,7 +179,7 @@ max_tool_iterations = 100
 	n.finish(people)
 }
 
-// query runs a query on the database.
+// query runs a query on the database, and returns the rows.
 func (n *nodeStorm) query(query string) []string {
 	n.T.Helper()
 	place := n.place
@@ -203,7 +206,7 @@ func (n *nodeStorm) openStore() *sqlstore.Store {
 	return store
 }
 
-// addDevices has the devices join, each over a line of its own, and waits until agents can use them.
+// addDevices makes the devices join, each over a line of its own, and waits until agents can use them.
 func (n *nodeStorm) addDevices(gateways []string) {
 	t := n.T
 	t.Helper()
@@ -246,7 +249,8 @@ func (n *nodeStorm) addDevices(gateways []string) {
 	}
 }
 
-// run lets people talk while breakers harm everything, for that long at most, and waits until all are answered.
+// run lets people talk while breakers harm everything, at most for this time, and waits until all messages are
+// answered.
 func (n *nodeStorm) run(people, messages int, during time.Duration, breakers ...func(*storm, *rand.Rand, <-chan struct{})) {
 	n.T.Helper()
 	n.points = map[string][]string{
@@ -274,7 +278,7 @@ func (n *nodeStorm) run(people, messages int, during time.Duration, breakers ...
 	n.took = time.Since(began)
 }
 
-// useNodes is one person, who has nodes do something again and again, and now and then stops it.
+// useNodes plays one person, who makes nodes run calls again and again, and now and then stops the turn.
 func (n *nodeStorm) useNodes(person int64, messages int, random *rand.Rand) {
 	for number := range messages {
 		<-time.After(time.Duration(random.Int64N(int64(n.maxPause))))
@@ -303,7 +307,8 @@ func (n *nodeStorm) useNodes(person int64, messages int, random *rand.Rand) {
 	}
 }
 
-// finish waits until no call is open, and nothing in a device's journal waits, ends everything, and checks what is left.
+// finish waits until no call is open and no call in a device's journal waits. Then it ends all processes, and audits
+// the results.
 func (n *nodeStorm) finish(people int) {
 	t := n.T
 	t.Helper()

@@ -11,9 +11,9 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// While a worker serves that does not know of turns that wait, nobody is asked: the call is
-// denied, and people are told so; and a file that somebody sends is not fetched. Once that
-// worker is gone, people are asked and files fetched.
+// While a worker runs whose release does not know that turns can wait, people are not asked: a call that needs approval
+// is denied, people are told so, and files that they send are not fetched. Once that worker is gone, people are asked
+// and files are fetched.
 func TestFleetBesideAReleaseThatCannotPark(t *testing.T) {
 	f := newFleet(t, func(r agenttest.Request) agenttest.Response {
 		if strings.HasSuffix(r.Said(), "read it") {

@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// onceToolName is the name of a tool of effect once, which the program has in tests only.
-// The tool requests the URL in PARLEY_ONCE_URL; nobody can undo that or find out whether
-// it happened.
+// onceToolName is the name of a tool whose calls must run at most once. The program has it only in tests. The tool
+// requests the URL in PARLEY_ONCE_URL. Nobody can undo the request or find out whether it happened.
 const onceToolName = "ring"
 
 // A onceTool is the server at that URL. It counts the requests of each call.
@@ -31,8 +30,7 @@ func newOnceTool(t testing.TB) *onceTool {
 	return o
 }
 
-// ServeHTTP counts the request first and answers it a little later, so that callers may
-// be killed in between.
+// ServeHTTP first counts the request and answers a little later, so that callers may be killed in between.
 func (o *onceTool) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	o.mu.Lock()
 	o.made[r.URL.Query().Get("call")]++

@@ -8,8 +8,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// A process is paused at the worst moments for longer than a lease, while another takes
-// over its work. When the paused process goes on, it does none of that work again.
+// If a process is paused at the worst moments for longer than a lease, another process takes over its work. When the
+// paused process continues, it does none of that work again.
 func TestPausedProcessDoesNothingTwice(t *testing.T) {
 	for _, c := range []struct {
 		at, role string

@@ -14,25 +14,25 @@ import (
 	"parley/tools/recall"
 )
 
-// This file has what people want the agent to find again: in the storm what began their chat, and after it one of
-// their messages, with its answer.
+// This file makes the agent search for earlier messages: during the storm for the first message of a chat, and
+// afterwards for another message and its answer.
 
-// recalls reports whether the agent has to find something that was said.
+// recalls reports whether the request makes the agent search for something that was said.
 func (s request) recalls() bool { return s.what == askRecall || s.what == askFind }
 
-// What an answer says of a search.
+// These are the results of a search in an answer.
 const (
 	foundIt     = "it"
 	unavailable = "nothing for now" // the store was away
 )
 
-// A search is a call of recall, and what it has to find.
+// A search is a call of recall, and the passage that it must find.
 type search struct {
 	query string
-	want  string // the text of one passage; "" for the request that began the chat
+	want  string // the text of the passage; "" for the request that began the chat
 }
 
-// searches returns the searches that a request leads to.
+// searches returns the searches of a request.
 func (s request) searches() []search {
 	if s.what == askRecall {
 		return []search{{query: fmt.Sprintf("%d.0 %s", s.who, askBegin)}}
@@ -41,9 +41,9 @@ func (s request) searches() []search {
 	return []search{{m.answer(), m.answer()}, {fmt.Sprintf("%d %d %s", m.who, m.n, m.what), m.text()}}
 }
 
-// searchAll returns the searches that the requests of a turn lead to and that are still to be made. If there are none, it
-// notes at each request what the model says of their results. They are made last and all at once: once another process
-// goes on with the turn, it is not shown what was found.
+// searchAll returns the searches that the requests of a turn still need. If there are none, it stores what the model
+// says about the results in each request. The searches are made last and all at once, because a process that resumes
+// the turn does not get the earlier results.
 func searchAll(turn []request, results []string) (calls []agenttest.ToolCall) {
 	var all []search
 	for _, s := range turn {
@@ -72,7 +72,7 @@ func searchAll(turn []request, results []string) (calls []agenttest.ToolCall) {
 	return nil
 }
 
-// isNotKept reports whether a result only says that it was shown to a process that was killed. The model has to
+// isNotKept reports whether a result says that it was shown only to a process that was killed. The model then has to
 // search again.
 func isNotKept(result string) bool { return strings.Contains(result, "is not kept; search again") }
 
@@ -81,7 +81,8 @@ func isUnsearchable(result string) bool {
 	return strings.Contains(result, "the conversations cannot be searched now")
 }
 
-// recalled returns what the model says of the results of a request's searches, among the requests of its turn.
+// recalled returns what the model says about the results of a request's searches. turn contains the requests of the
+// same turn.
 func (s request) recalled(results []string, turn []request) string {
 	for i, of := range s.searches() {
 		if isUnsearchable(results[i]) {
@@ -94,10 +95,11 @@ func (s request) recalled(results []string, turn []request) string {
 	return foundIt
 }
 
-// unreadable matches what an answer must not have, because of its markup or of how answers are told apart.
+// unreadable matches characters that an answer must not contain, because they are markup, or because they separate
+// answers.
 var unreadable = regexp.MustCompile(`[^a-zA-Z0-9.,:]+`)
 
-// wrongIn returns what is wrong with the result of a search; "" for nothing.
+// wrongIn returns what is wrong with the result of a search, or "" if nothing is.
 func (s request) wrongIn(result string, of search, turn []request) string {
 	var got struct {
 		Found []struct{ Text, Where, Origin string }
@@ -128,7 +130,7 @@ func (s request) wrongIn(result string, of search, turn []request) string {
 	return ""
 }
 
-// isIn reports whether a passage is what the search of a request has to find.
+// isIn reports whether a passage is the one that the search of a request must find.
 func (of search) isIn(text string, s request) bool {
 	if of.want == "" {
 		return strings.HasPrefix(text, fmt.Sprintf("%d 0 %s ", s.who, askBegin))
@@ -136,8 +138,8 @@ func (of search) isIn(text string, s request) bool {
 	return text == of.want
 }
 
-// mayRead reports whether the person of a request may read what another says to the bot: in the same channel of
-// Slack or Discord.
+// mayRead reports whether the person of a request may read what another person says to the bot. People in the same
+// channel of Slack or Discord may.
 func (s request) mayRead(who int) bool {
 	kind := (s.who - firstPerson) % chatKinds
 	return who == s.who || (kind == inSlackChannel || kind == inDiscordChannel) && (who-firstPerson)%chatKinds == kind && who%channelsEach == s.who%channelsEach
@@ -148,7 +150,7 @@ var (
 	someRequest = regexp.MustCompile(`(?m)^(\d{1,3}) \d{1,3} [a-z]+ `)
 )
 
-// marked returns the people whose requests a text tells of.
+// marked returns the people whose requests a text mentions.
 func marked(text string) (people []int) {
 	for _, found := range slices.Concat(someMark.FindAllStringSubmatch(text, -1), someRequest.FindAllStringSubmatch(text, -1)) {
 		who, err := strconv.Atoi(found[1])
@@ -160,7 +162,7 @@ func marked(text string) (people []int) {
 	return people
 }
 
-// checkRecalls checks that an answer to those who wanted something to be found says that it was found.
+// checkRecalls checks that an answer to people who asked for a search says that the passage was found.
 func (l *logAudit) checkRecalls(text string) {
 	for _, n := range answersTo(platformText(text), l.said[0].who) {
 		if n >= len(l.said) || !l.said[n].recalls() || strings.HasSuffix(text, " failed: see the log") {
@@ -179,10 +181,10 @@ func (l *logAudit) checkRecalls(text string) {
 	}
 }
 
-// sampledChats is in how many chats something is searched for after a storm: a few of each kind.
+// sampledChats is the number of chats in which the agent searches after a storm: a few of each kind.
 const sampledChats = 2 * chatKinds
 
-// findAgain asks, once the storm is over, for messages and answers of it, in some chats of each kind.
+// findAgain asks for messages of the storm and their answers, in some chats of each kind. It runs after the storm.
 func (s *storm) findAgain(patience time.Duration) {
 	s.T.Helper()
 	random := rand.New(rand.NewPCG(s.seed, 996))
@@ -214,8 +216,7 @@ func (s *storm) findAgain(patience time.Duration) {
 	s.awaitQuiet(patience)
 }
 
-// answeredAlone returns the messages of a chat, behind the first, that have an answer of their own, which says
-// no more than that.
+// answeredAlone returns the messages of a chat, except the first, that have a short answer for themselves alone.
 func (s *storm) answeredAlone(i int) (all []request) {
 	sent := map[string]bool{}
 	for _, m := range s.sentTo(s.chats[i].address()) {

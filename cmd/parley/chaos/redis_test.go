@@ -20,19 +20,20 @@ import (
 
 var chaosBus = flag.String("chaos.bus", "", "on what the bus is: sentinel, or cluster; one Redis otherwise")
 
-// shardCount is into how many shards the bus is cut on a Cluster by default.
+// shardCount is the default number of the bus's shards on a Redis Cluster.
 const shardCount = 16
 
-// redisServers are the Redis, or the group of them, on which a fleet's bus is.
+// redisServers is the Redis, or the group of Redis servers, of a fleet's bus.
 type redisServers interface {
 	URL() string
 	// Clients returns connections to all masters.
 	Clients() []*redis.Client
-	// Break breaks the server, or one of the group, in some way, and returns what it did, and what mends it.
+	// Break breaks the server, or one of the group, in a random way. It returns what it did, and a function that
+	// repairs the server.
 	Break(random *rand.Rand) (what string, mend func() error)
 }
 
-// startRedis starts one Redis, or what over says: sentinel or cluster.
+// startRedis starts one Redis or, if over is sentinel or cluster, such a group of servers.
 func startRedis(t *testing.T, over string) redisServers {
 	t.Helper()
 	switch over {
@@ -47,7 +48,7 @@ func startRedis(t *testing.T, over string) redisServers {
 	return nil
 }
 
-// openBus opens the fleet's bus once more.
+// openBus opens another connection to the fleet's bus.
 func (f *fleet) openBus() interface {
 	bus.Bus
 	bus.Inspector
@@ -73,11 +74,11 @@ func (f *fleet) openBus() interface {
 
 // A redisKey is a key of the bus.
 type redisKey struct {
-	client *redis.Client // of the server that has it
+	client *redis.Client // connected to the server that has the key
 	name   string
 }
 
-// short returns the key without the prefix that all of its shard share.
+// short returns the key without the prefix that its shard shares.
 func (k redisKey) short() string {
 	_, short, _ := strings.Cut(k.name, "}:")
 	return short
@@ -98,7 +99,7 @@ func (f *fleet) busKeys() (keys []redisKey) {
 	return keys
 }
 
-// keys returns the keys that the bus has in Redis, without the prefixes.
+// keys returns the bus's keys in Redis, without the prefixes.
 func (f *fleet) keys() (keys []string) {
 	f.T.Helper()
 	for _, k := range f.busKeys() {
@@ -107,7 +108,7 @@ func (f *fleet) keys() (keys []string) {
 	return keys
 }
 
-// breakServer kills a server, and mends it by starting it again, or stops it for longer than a lease.
+// breakServer kills a server, or pauses it for longer than a lease. The function that it returns repairs the server.
 func breakServer(t testing.TB, s *redistest.Server, random *rand.Rand) (what string, mend func() error) {
 	away := time.Duration(random.Int64N(int64(3 * time.Second)))
 	if random.IntN(2) == 0 {
@@ -124,7 +125,7 @@ func breakServer(t testing.TB, s *redistest.Server, random *rand.Rand) (what str
 	}
 }
 
-// oneRedis is a Redis alone.
+// oneRedis is a single Redis server.
 type oneRedis struct {
 	*redistest.Server
 	t *testing.T
@@ -137,8 +138,8 @@ func (o *oneRedis) Break(random *rand.Rand) (string, func() error) {
 	return what + " Redis", mend
 }
 
-// A trio breaks its master, or has the Sentinels replace it. Only one server is away at a time: a group of two survives
-// no more.
+// A trio is a group with Sentinels. It breaks its master, or makes the Sentinels replace the master. Only one server is
+// away at a time, because a group of two data servers survives no more.
 type trio struct {
 	*redistest.Trio
 	t *testing.T
@@ -167,7 +168,8 @@ func (x *trio) awaitWhole() error {
 	return nil
 }
 
-// A sextet breaks one of its masters, has it replaced, or moves a slot that has a shard.
+// A sextet is a Redis Cluster. It breaks one of its masters, makes a replica replace a master, or moves a slot of a
+// shard.
 type sextet struct {
 	*redistest.Cluster
 	t *testing.T
@@ -202,7 +204,7 @@ func (x *sextet) Break(random *rand.Rand) (string, func() error) {
 	}
 }
 
-// owners returns which nodes are masters.
+// owners returns the nodes that are masters.
 func (x *sextet) owners() (masters []int) {
 	for _, slot := range []int{0, 5461, 10923} {
 		masters = append(masters, x.Owner(x.t, slot))
@@ -210,8 +212,8 @@ func (x *sextet) owners() (masters []int) {
 	return masters
 }
 
-// A fleet whose bus is on a group of servers loses nothing and does nothing twice while masters of it are killed, stopped and
-// replaced, and shards move.
+// A fleet whose bus is on a group of Redis servers loses no message and does nothing twice while masters are killed,
+// paused and replaced, and shards move.
 func TestFleetOverSeveralRedis(t *testing.T) {
 	for _, over := range []string{"sentinel", "cluster"} {
 		t.Run(over, func(t *testing.T) {

@@ -19,16 +19,15 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// releaseBefore is the commit of the release before this one, beside which this one has
-// to serve. Whoever publishes a release sets it to the commit of that release, so that
-// later builds are tested beside it.
+// releaseBefore is the commit of the previous release, beside which this release has to run. Whoever publishes a
+// release sets it to the commit of that release, so that later builds are tested beside that release.
 const releaseBefore = "6594d6af13cdba7fde6b7c6ca02d312153d8dd5c"
 
-// A release is a program, and the configuration with which it is started.
+// A release is the path of a program, and the path of the configuration with which it starts.
 type release struct{ program, config string }
 
-// buildOlder builds the program of the release before, with its crashpoints, from the
-// history of this checkout. It skips the test where there is no such history.
+// buildOlder builds the previous release's program with its crashpoints, from the history of this checkout. It skips
+// the test if the history does not contain that release.
 func buildOlder(t *testing.T) string {
 	t.Helper()
 	git := func(args ...string) (string, error) {
@@ -61,13 +60,12 @@ func buildOlder(t *testing.T) string {
 	return program
 }
 
-// unknownSetting matches the error by which the release before names a line of the
-// configuration that it does not understand.
+// unknownSetting matches the error by which the previous release names a line of the configuration that it does not
+// understand.
 var unknownSetting = regexp.MustCompile(`(?m):(\d+): [^:\n]+: unknown key`)
 
-// olderRelease returns the release before, with as much of a world's configuration as that
-// release understands. It receives nothing from Discord, so its configuration has no
-// Discord.
+// olderRelease returns the previous release, with the part of a world's configuration that it understands. The
+// configuration has no Discord, because that release receives nothing from Discord.
 func olderRelease(w *parleytest.World, program string, env ...string) *release {
 	w.T.Helper()
 	r := &release{program: program, config: filepath.Join(w.T.TempDir(), "older.toml")}
@@ -103,8 +101,7 @@ func olderRelease(w *parleytest.World, program string, env ...string) *release {
 	return nil
 }
 
-// blankSetting empties a line of a configuration, and all lines below it that belong to
-// it if it begins a table.
+// blankSetting empties a line of a configuration. If the line begins a table, it also empties the lines of the table.
 func blankSetting(lines []string, at int) {
 	table := strings.HasPrefix(lines[at], "[")
 	lines[at] = ""
@@ -113,7 +110,7 @@ func blankSetting(lines []string, at int) {
 	}
 }
 
-// What people in chats of their own ask for, beside the storm, while releases change.
+// These are the messages of people with chats of their own, who talk beside the storm while the releases change.
 const (
 	readFile   = "read the file"
 	sendFile   = "send a file"
@@ -121,12 +118,11 @@ const (
 	editedText = "on second thoughts"
 
 	reader   = 900 // sends a file
-	editor   = 901 // changes what they said
+	editor   = 901 // edits a message
 	receiver = 902 // gets a file
 )
 
-// releaseModel is the storm's model; it also answers the reader, the editor and the
-// receiver.
+// releaseModel is the storm's model; it also answers the reader, the editor and the receiver.
 func releaseModel(r agenttest.Request) agenttest.Response {
 	has := func(text string) string {
 		if strings.Contains(string(r.Body), text) {
@@ -151,9 +147,9 @@ func releaseModel(r agenttest.Request) agenttest.Response {
 	return stormModel(r)
 }
 
-// A fleet goes from the release before to this one, process by process, and its workers
-// back and forth again, while people talk. Nothing is lost and nothing is done twice. What
-// only this release understands waits until a process of this release is there.
+// A fleet is upgraded from the previous release to this one, process by process, and its workers are then downgraded
+// and upgraded again, while people talk. Nothing is lost and nothing is done twice. What only this release understands
+// waits until a process of this release runs.
 func TestFleetChangesReleases(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, releaseModel)
@@ -183,9 +179,9 @@ func TestFleetChangesReleases(t *testing.T) {
 	}
 }
 
-// homeChangesReleases takes a home from the release before to this one while mail waits there, after
-// the release before was killed. Then that release refuses the home by what it says of the version,
-// and this one goes on with it.
+// homeChangesReleases upgrades a home from the previous release to this one while messages wait in it, after the
+// previous release was killed. Then the previous release refuses the home because of its version, and this release
+// continues with it.
 func homeChangesReleases(t *testing.T, program string) {
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
 		if r.Said() == "wait" {
@@ -241,8 +237,8 @@ func homeChangesReleases(t *testing.T, program string) {
 	}
 }
 
-// changeReleases takes the fleet from the release before to this one, and its workers
-// back and forth again.
+// changeReleases upgrades the fleet from the previous release to this one, and downgrades and upgrades its workers
+// again.
 func (s *storm) changeReleases(random *rand.Rand, older *release) {
 	gateways, workers := s.inRole(gateway), s.inRole(worker)
 	first := s.Telegram.Say(editor, editor, "hello")
@@ -275,8 +271,7 @@ func (s *storm) changeReleases(random *rand.Rand, older *release) {
 	}
 }
 
-// changeRelease ends one process after the other, some of them with SIGKILL, and starts
-// each again as the other release.
+// changeRelease ends one process after another, some of them with SIGKILL, and restarts each with the other release.
 func (s *storm) changeRelease(random *rand.Rand, to *release, members ...*member) {
 	for _, m := range members {
 		m.mu.Lock()
@@ -292,12 +287,12 @@ func (s *storm) changeRelease(random *rand.Rand, to *release, members ...*member
 	}
 }
 
-// inRole returns the members of that role.
+// inRole returns the members with this role.
 func (f *fleet) inRole(role string) []*member {
 	return slices.DeleteFunc(slices.Clone(f.members), func(m *member) bool { return m.role != role })
 }
 
-// awaitLog waits until a line of a member's log has both texts.
+// awaitLog waits until a line of a member's log contains both texts.
 func (f *fleet) awaitLog(waitedFor string, members []*member, message, detail string) {
 	f.T.Helper()
 	parleytest.WaitFor(f.T, waitedFor, func() bool {
@@ -312,9 +307,9 @@ func (f *fleet) awaitLog(waitedFor string, members []*member, message, detail st
 	})
 }
 
-// requireMessages waits until a chat has as many messages of the bot's as want, and
-// compares their texts. It also waits until the book knows that they were sent: a gateway
-// that is killed before would send the last again.
+// requireMessages waits until a chat has as many messages of the bot as want has, and compares their texts. It also
+// waits until the book knows that they were sent, because a gateway that is killed before that would send the last
+// message again.
 func (f *fleet) requireMessages(chat int64, want ...string) {
 	f.T.Helper()
 	if got := f.WaitSaid(chat, len(want)); !slices.Equal(got, want) {
@@ -324,14 +319,14 @@ func (f *fleet) requireMessages(chat int64, want ...string) {
 	parleytest.WaitFor(f.T, "the book to know what was sent", func() bool { return len(sqldbtest.Query(f.T, "pgx", f.pg.URL(), unsent)) == 0 })
 }
 
-// excludeChannel takes a platform's chats out of the storm.
+// excludeChannel removes a platform's chats from the storm.
 func (s *storm) excludeChannel(channel string) {
 	s.chats = slices.DeleteFunc(s.chats, func(p *chat) bool { return p.at.Channel == channel })
 	s.said = s.said[:len(s.chats)]
 }
 
-// The first start after an upgrade from the release before, which bounded no costs, tells the
-// owner which caps hold now: once.
+// The first start after an upgrade from the previous release, which had no caps on costs, tells the owner once which
+// caps now apply.
 func TestFleetUpgradeTellsWhichCapsHold(t *testing.T) {
 	skipUnlessFleet(t)
 	t.Parallel()

@@ -18,15 +18,14 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// scheduleSettings lets schedules be due as often as a test needs them.
+// scheduleSettings allows schedules to be due as often as a test needs.
 const scheduleSettings = `
 [schedule]
 least = "1s"
 time_zone = "UTC"
 `
 
-// scheduleModel is the scripted model: it makes the schedules that it is told to, and
-// says so.
+// scheduleModel is the scripted model. It makes the schedules that it is told to make, and says so.
 func scheduleModel(r agenttest.Request) agenttest.Response {
 	all := r.Messages()
 	switch {
@@ -38,9 +37,8 @@ func scheduleModel(r agenttest.Request) agenttest.Response {
 	return agenttest.Calls(agenttest.ToolCall{Name: "schedule", Args: fmt.Sprintf(`{"action":"add","when":%q,"text":"look"}`, r.Said())})
 }
 
-// TestFleetSaysEachSlotOnce has three schedules in a fleet of five processes: whatever
-// becomes of these, and of Redis and PostgreSQL, each slot begins one turn, but for those
-// of which people are told that they were missed.
+// TestFleetSaysEachSlotOnce runs three schedules in a fleet of five processes. Even if these, Redis and PostgreSQL
+// fail, each slot of a schedule begins one turn, except the slots that people are told were missed.
 func TestFleetSaysEachSlotOnce(t *testing.T) {
 	t.Parallel()
 	slotsThroughChaos(t, stormSeed, 50*time.Second, "every 3s", "every 7s", "every 11s")
@@ -115,7 +113,7 @@ func slotsThroughChaos(t *testing.T, seed uint64, during time.Duration, whens ..
 	t.Logf("seed %d: %v", seed, s.faults)
 }
 
-// waitUntil waits until holds returns true.
+// waitUntil waits until holds returns true, and fails the test if that takes longer than patience.
 func (s *storm) waitUntil(patience time.Duration, what string, holds func() bool) {
 	s.T.Helper()
 	for deadline := time.Now().Add(patience); !holds(); <-time.After(50 * time.Millisecond) {
@@ -125,7 +123,7 @@ func (s *storm) waitUntil(patience time.Duration, what string, holds func() bool
 	}
 }
 
-// slotsIn counts how often each slot of a schedule, from a time on, has begun a turn.
+// slotsIn counts how often each slot of a schedule since from has begun a turn.
 func (s *storm) slotsIn(store *sqlstore.Store, of schedules.Schedule, from time.Time) (map[int64]int, error) {
 	begun := map[int64]int{}
 	for e, err := range store.Read(s.T.Context(), of.Session, 1) {
@@ -147,12 +145,12 @@ func (s *storm) slotsIn(store *sqlstore.Store, of schedules.Schedule, from time.
 	return begun, nil
 }
 
-// tellsMissed matches what people are told of slots that were missed, from when on and before when, by this
-// release and by the one before.
+// tellsMissed matches the message about missed slots, in the words of this release and of the previous one. Its groups
+// include the times of the first missed slot and of the slot after the last.
 var tellsMissed = regexp.MustCompile(`^Schedule (\w+) .* (?:was|has been) due (once|\d+ times) (?:from|since) (\S+ \S+ UTC)(?: on, when I could(?:n't| not) do it\. I(?:'m doing| do) now what|, but I couldn't run it\. I'm now doing the run that|, but I couldn't run it\. I'm running it once now,) (?:was due at|for) (\S+ \S+ UTC)\.$`)
 
-// auditSlots checks that each slot of a schedule, up to the last that was done, has begun
-// one turn, or that people are told that it was missed.
+// auditSlots checks that each slot of a schedule, up to the last one that ran, has begun one turn, or that people were
+// told that it was missed.
 func (s *storm) auditSlots(store *sqlstore.Store, of schedules.Schedule, told []string) {
 	t := s.T
 	t.Helper()

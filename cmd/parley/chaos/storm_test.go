@@ -16,23 +16,23 @@ import (
 	"parley/tools"
 )
 
-// A request is one message of a person's, which says what the agent is to do.
+// A request is one message of a person. It says what the agent has to do.
 type request struct {
-	who  int    // the person, and so the chat
-	n    int    // within that chat, from 0
-	what string // one of the ask… below
+	who  int    // the person, which also identifies the chat
+	n    int    // the number of the message in that chat, from 0
+	what string // one of the ask… constants below
 	here string // the chat's address, once it has one
 	at   time.Time
 
-	// For askFind, the number of the message that has to be found, and what that asked for.
+	// For askFind, these are the number of the message to find, and what that message asked for.
 	sought     int
 	soughtWhat string
 
-	came seenFile // the file that came with the message, as the model is shown it
-	seen string   // what the model has found: in the file, or by a search
+	came seenFile // the file that came with the message, as the model was shown it
+	seen string   // what the model has found, in the file or by a search
 }
 
-// text returns what the person writes. The model reads the request out of it.
+// text returns the message that the person writes. The model parses the request from the message.
 func (s request) text() string {
 	text := fmt.Sprintf("%d %d %s %s", s.who, s.n, s.what, s.here)
 	if s.what == askFind {
@@ -41,7 +41,7 @@ func (s request) text() string {
 	return text
 }
 
-// read reads the request out of a message.
+// read parses the request from a message.
 func (s *request) read(line string) error {
 	_, err := fmt.Sscan(line, &s.who, &s.n, &s.what, &s.here)
 	if err == nil && s.what == askFind {
@@ -50,11 +50,11 @@ func (s *request) read(line string) error {
 	return err
 }
 
-// mark returns the name of the request in answers, files and messages that come of it.
+// mark returns the name of the request in the answers, files and messages that it leads to.
 func (s request) mark() string { return fmt.Sprintf("%d.%d", s.who, s.n) }
 
-// answer returns what the agent says. A long answer ends with answerEnd, so that an audit
-// can tell it from a draft whose rest is missing.
+// answer returns the agent's answer. A long answer ends with answerEnd, so that an audit can distinguish it from an
+// unfinished draft.
 func (s request) answer() string {
 	switch s.what {
 	case askLong:
@@ -71,11 +71,11 @@ func (s request) answer() string {
 
 const answerEnd = " the end"
 
-// jointAnswerPrefix begins the answer to several messages. Such an answer ends with
-// answerEnd as well: without that it is a draft, and answers none of them.
+// jointAnswerPrefix begins an answer to several messages. Such an answer also ends with answerEnd; without that, it is
+// a draft and answers none of the messages.
 const jointAnswerPrefix = "all: "
 
-// answerAll returns what the agent says in one turn to all the messages that it answers.
+// answerAll returns the agent's answer in one turn to all these messages.
 func answerAll(all []request) string {
 	if len(all) == 1 {
 		return all[0].answer()
@@ -87,7 +87,7 @@ func answerAll(all []request) string {
 	return jointAnswerPrefix + strings.Join(each, " + ") + answerEnd
 }
 
-// failedAll returns what the agent says if a call has failed.
+// failedAll returns the agent's answer to these messages if a call has failed.
 func failedAll(all []request) string {
 	var each []string
 	for _, s := range all {
@@ -100,34 +100,33 @@ func failedAll(all []request) string {
 	return text
 }
 
-// What a message may ask for.
+// A message asks for one of these.
 const (
-	askShort    = "short"    // no tool
-	askLong     = "long"     // no tool either, but the answer takes so long that a draft is shown
-	askBegin    = "begin"    // make the file that is counted in
-	askRead     = "read"     // pure: what the file has now
-	askRewrite  = "rewrite"  // idempotent
-	askRemember = "remember" // reconcilable: a paragraph is added
-	askCount    = "count"    // reconcilable: a number is added to the file
-	askOnce     = "ring"     // once: the once tool
-	askNote     = "note"     // a message of its own, to the same chat
-	askShout    = "shout"    // a message to the chat on Telegram that all share
-	askPost     = "post"     // a message to the one on Slack
-	askAll      = "all"      // all of these
-	askApproval = "approval" // the once tool, in a way that an owner has to approve
-	askQuestion = "question" // a question to the person
-	askBoth     = "both"     // these two at once, beside a call that needs nobody
-	askFile     = "file"     // read the file that comes with it, and tell what is in it
-	askPicture  = "picture"  // tell what is on the picture that comes with it, and send it back
+	askShort    = "short"    // an answer without a tool
+	askLong     = "long"     // an answer without a tool that takes so long that a draft is shown
+	askBegin    = "begin"    // create the file that is counted in
+	askRead     = "read"     // pure: read the file
+	askRewrite  = "rewrite"  // idempotent: write the file again
+	askRemember = "remember" // reconcilable: add a paragraph
+	askCount    = "count"    // reconcilable: add a number to the file
+	askOnce     = "ring"     // once: call the once tool
+	askNote     = "note"     // send a separate message to the same chat
+	askShout    = "shout"    // send a message to the shared chat on Telegram
+	askPost     = "post"     // send a message to the shared chat on Slack
+	askAll      = "all"      // do all of these
+	askApproval = "approval" // call the once tool in a way that an owner has to approve
+	askQuestion = "question" // ask the person a question
+	askBoth     = "both"     // do both at once, beside a call that needs nobody
+	askFile     = "file"     // read the file that comes with the message, and say what is in it
+	askPicture  = "picture"  // say what is on the picture that comes with the message, and send it back
 	askSend     = "send"     // send a file with a message
-	askSpeak    = "speak"    // have words read aloud, beside the answer; only where something reads
+	askSpeak    = "speak"    // read words aloud beside the answer; only if there is a speech server
 	askShow     = "show"     // answer with a file
-	askRecall   = "recall"   // find what was said first in this chat
+	askRecall   = "recall"   // find the first message of this chat
 	askFind     = "find"     // find a message of this chat, and its answer
 )
 
-// stormModel is the scripted model: it does what the messages of a turn ask for, one
-// after the other.
+// stormModel is the scripted model. It does what the messages of a turn ask for, one after another.
 func stormModel(r agenttest.Request) agenttest.Response {
 	var all []request
 	turn := turnOf(r)
@@ -173,7 +172,7 @@ func stormModel(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply(answerAll(all)).After(pause)
 }
 
-// slowly returns a response that says a text in two halves, with a pause between.
+// slowly returns a response with a text in two halves, with a pause between them.
 func slowly(text string) agenttest.Response {
 	all := agenttest.Reply(text)
 	end := strings.LastIndex(all.Parts[0].Bytes, `data: {"choices":[{"index":0,"delta":{},`)
@@ -183,29 +182,27 @@ func slowly(text string) agenttest.Response {
 	return all
 }
 
-// timedOut reports whether a call ended at its deadline: the process stood still while
-// the call ran, and kept its lease because no other process was there to take it.
+// timedOut reports whether a call ended at its deadline, because the process was paused while the call ran, and kept
+// its lease because no other process took it.
 func timedOut(result string) bool { return strings.Contains(result, `"code":"timeout"`) }
 
-// isRepeatable reports whether a tool may be called again, whatever became of the first
-// call.
+// isRepeatable reports whether a tool may be called again, no matter how the first call ended.
 func isRepeatable(tool string) bool {
 	return tool == "read_file" || tool == "write_file" || tool == "recall"
 }
 
-// isUnknownOutcome reports whether a result says that nobody knows whether the call was
-// made. The model must not repeat it then.
+// isUnknownOutcome reports whether a result says that nobody knows whether the call was made. The model must not repeat
+// such a call.
 func isUnknownOutcome(result string) bool {
 	return strings.Contains(result, string(tools.OutcomeUnknown))
 }
 
-// wasTooLate reports whether a result says that the call was refused because the process
-// had stood still for too long before it. The model has to repeat it then.
+// wasTooLate reports whether a result says that the call was refused because the process had been paused for too long
+// before it. The model has to repeat such a call.
 func wasTooLate(result string) bool { return strings.Contains(result, workspace.ErrLate.Error()) }
 
-// nextCalls goes through the results of earlier calls and returns the calls that the
-// request still needs. If it needs none, rest has the results of the next request's
-// calls.
+// nextCalls goes through the results of earlier calls and returns the calls that the request still needs. If it needs
+// none, rest contains the results that belong to the next requests.
 func (s request) nextCalls(results []string) (calls []agenttest.ToolCall, rest []string) {
 	for round := 0; ; round++ {
 		calls := s.calls(round)
@@ -227,16 +224,15 @@ func (s request) nextCalls(results []string) (calls []agenttest.ToolCall, rest [
 	}
 }
 
-// readBase plus a request's number is the limit with which its call reads the file. So
-// the audit sees by the limit which request a call is of.
+// readBase plus a request's number is the limit with which the request's call reads the file, so that the audit knows
+// which request a call belongs to.
 const readBase = 1000
 
-// calls returns what the model asks for in one round; no calls end the turn. No two
-// requests of a chat make the same call.
+// calls returns the calls that the model makes for the request in one round. If there are none, the request is done. No
+// two requests of a chat make the same call.
 //
-// A number is added to the file by two edits: the first writes "N;[" in place of "<", the
-// second puts the "<" back. If the first ran twice, its second run would find no "<" and
-// fail; so the audit sees a repetition.
+// The model adds a number to the file by two edits: the first replaces "<" by "N;[", and the second puts the "<" back.
+// If the first edit ran twice, the second run would find no "<" and fail, so the audit notices a repetition.
 func (s request) calls(round int) []agenttest.ToolCall {
 	tool := func(name, format string, args ...any) agenttest.ToolCall {
 		return agenttest.ToolCall{Name: name, Args: fmt.Sprintf(format, args...)}
@@ -281,31 +277,30 @@ func (s request) calls(round int) []agenttest.ToolCall {
 	return nil
 }
 
-// A storm is what people say to a fleet, and the harm that is done to the fleet
-// meanwhile.
+// A storm consists of what people say to a fleet, and of the harm that is done to the fleet meanwhile.
 type storm struct {
 	*fleet
 	seed            uint64
 	chats           []*chat
-	messagesPerChat int                 // how many messages are said in a chat
+	messagesPerChat int                 // the number of messages in each chat
 	maxPause        time.Duration       // the longest pause between two messages in a chat
-	noLong          bool                // nobody asks for an answer for which the model itself takes seconds
-	noAsks          bool                // nor for anything that others have to answer
-	noFiles         bool                // nor for anything with a file
-	downgrades      bool                // workers go back to the release before, which cannot compare what was approved meanwhile
-	noRecall        bool                // nor for anything that was said before
-	points          map[string][]string // the crashpoints at which processes of a role die; nil for all
-	past            *past               // what the fleet archives meanwhile; nil if it archives nothing
+	noLong          bool                // whether nobody asks for an answer for which the model itself takes seconds
+	noAsks          bool                // whether nobody asks for anything that other people have to answer
+	noFiles         bool                // whether nobody asks for anything with a file
+	downgrades      bool                // whether workers go back to the previous release, which cannot compare calls that were approved meanwhile
+	noRecall        bool                // whether nobody asks for a search
+	points          map[string][]string // by role, the crashpoints at which processes die; nil for all crashpoints
+	past            *past               // the past that the fleet archives meanwhile; nil if it archives nothing
 
 	mu     sync.Mutex
 	said   [][]request    // by chat
-	faults map[string]int // how often each kind of harm was done
-	unheld map[int]bool   // chats in which a waiting turn was seen that nobody held
+	faults map[string]int // how often each kind of fault was injected
+	unheld map[int]bool   // chats in which a turn was seen that waited and that no process held
 	took   time.Duration
 
-	random     *rand.Rand // draws the points at which processes kill themselves
+	random     *rand.Rand // draws the crashpoints
 	waking     sync.WaitGroup
-	stopWaking chan struct{} // closed when stopped processes are no longer to be continued
+	stopWaking chan struct{} // closed when stopped processes must no longer be continued
 }
 
 func newStorm(f *fleet, seed uint64, chats, each int, lull time.Duration) *storm {
@@ -315,8 +310,7 @@ func newStorm(f *fleet, seed uint64, chats, each int, lull time.Duration) *storm
 	}
 }
 
-// armCrashpoints makes processes kill and stop themselves at crashpoints, from their next
-// start on.
+// armCrashpoints makes processes kill and stop themselves at crashpoints, from their next start on.
 func (s *storm) armCrashpoints() {
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
@@ -333,8 +327,8 @@ func (s *storm) armCrashpoints() {
 	s.waking.Go(func() { s.continueStopped(rand.New(rand.NewPCG(s.seed, 998)), s.stopWaking) })
 }
 
-// run lets people talk while the breakers harm the fleet at random. It returns when every
-// message that can be answered is answered.
+// run lets people talk while the breakers harm the fleet at random. It returns once every message is answered that can
+// be.
 func (s *storm) run(patience time.Duration, breakers ...func(*storm, *rand.Rand, <-chan struct{})) {
 	s.T.Helper()
 	began := time.Now()
@@ -362,7 +356,7 @@ func (s *storm) run(patience time.Duration, breakers ...func(*storm, *rand.Rand,
 	s.took = time.Since(began)
 }
 
-// talk is one person, who may say the next thing before the last is answered.
+// talk plays one person, who may write the next message before the last is answered.
 func (s *storm) talk(i int, random *rand.Rand) {
 	kinds := []string{
 		askShort, askLong, askRead, askRewrite, askRemember, askCount, askOnce, askNote, askShout, askPost, askAll, askAll, askAll,
@@ -399,17 +393,16 @@ func (s *storm) talk(i int, random *rand.Rand) {
 	}
 }
 
-// While everything is killed and stopped, an answer may take minutes. Once the newest
-// message of a chat has said for so long that a turn was given up, no question comes any
-// more: a turn that was to begin then has begun, and its question has expired.
+// During a storm, an answer may take up to slowestAnswer. Once the newest message of a chat has said for givenUpFor
+// that a turn was given up, no question can follow anymore: a turn that was to begin by then has begun, and its
+// question has expired.
 const (
 	slowestAnswer = 8 * time.Minute
 	givenUpFor    = time.Minute
 )
 
-// awaitAnswered waits until a message that leads to a question is answered, or its turn
-// was given up: until then the person's next words may be taken for the answer to the
-// question.
+// awaitAnswered waits until a message that leads to a question is answered, or until its turn was given up. Before
+// that, the bot may take the person's next message for the answer to the question.
 func (s *storm) awaitAnswered(i, n int) {
 	if !s.said[i][n].asksQuestion() {
 		return
@@ -440,8 +433,8 @@ func (s *storm) send(i int, m request) int {
 	return m.n
 }
 
-// answered counts the messages of a chat that are answered. The news that a turn was
-// given up is an answer, too, to one message or to several.
+// answered returns the number of answered messages of a chat. A notice that a turn was given up also counts as an
+// answer, to one message or to several.
 func (s *storm) answered(i int) int {
 	seen, givenUp := map[int]bool{}, 0
 	for _, m := range s.sentTo(s.chats[i].address()) {
@@ -455,8 +448,8 @@ func (s *storm) answered(i int) int {
 	return max(len(seen)+givenUp, s.answeredUpTo(i))
 }
 
-// answeredUpTo returns the number behind the last message of a chat that has an answer.
-// All earlier messages have their answers, or their turns were given up.
+// answeredUpTo returns the number after that of the last message of a chat that has an answer. All earlier messages
+// have answers, or their turns were given up.
 func (s *storm) answeredUpTo(i int) int {
 	upTo := 0
 	for _, m := range s.sentTo(s.chats[i].address()) {
@@ -467,8 +460,8 @@ func (s *storm) answeredUpTo(i int) int {
 	return upTo
 }
 
-// answersTo returns the numbers of the messages that a text answers: none if the text is
-// only the beginning of an answer.
+// answersTo returns the numbers of the messages that a text answers. It returns none if the text is only the beginning
+// of an answer.
 func answersTo(text string, who int) (all []int) {
 	text, several := strings.CutPrefix(text, jointAnswerPrefix)
 	text, failed := strings.CutSuffix(text, " failed: see the log")
@@ -494,8 +487,8 @@ func answersTo(text string, who int) (all []int) {
 	return all
 }
 
-// awaitQuiet waits until every message is answered and the bus has nothing to do. The
-// audit finds out which messages a turn that was given up would have answered.
+// awaitQuiet waits until every message is answered and the bus is idle. The audit later finds out which messages
+// belonged to turns that were given up.
 func (s *storm) awaitQuiet(patience time.Duration) {
 	s.T.Helper()
 	deadline := time.Now().Add(patience)
@@ -516,8 +509,7 @@ func (s *storm) awaitQuiet(patience time.Duration) {
 	}
 }
 
-// gaveUpLast reports whether the newest message in a chat says that a turn was given up,
-// and nothing more waits on the bus.
+// gaveUpLast reports whether the newest message in a chat says that a turn was given up, and the bus is idle.
 func (s *storm) gaveUpLast(i int) bool {
 	return s.saysItGaveUp(i) && len(leftovers(s.keys())) == 0
 }
@@ -527,26 +519,26 @@ func (s *storm) saysItGaveUp(i int) bool {
 	return len(all) > 0 && tellsItGaveUp(all[len(all)-1].text)
 }
 
-// tellsItGaveUp reports whether a text says that a turn was given up, in the words of this release or of the one
-// before.
+// tellsItGaveUp reports whether a text says that a turn was given up, in the words of this release or of the previous
+// one.
 func tellsItGaveUp(text string) bool {
 	return strings.Contains(text, "given up on it") || strings.Contains(text, "given it up")
 }
 
-// countFault counts a harm that was done to the fleet.
+// countFault counts a fault that was injected into the fleet.
 func (s *storm) countFault(what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults[what]++
 }
 
-// fullFleet makes a fleet of two gateways and three workers; more is added to its configuration.
+// fullFleet returns a fleet of two gateways and three workers; more is appended to its configuration.
 func fullFleet(t *testing.T, more ...string) *fleet {
 	t.Helper()
 	return fullFleetOver(t, *chaosBus, more...)
 }
 
-// fullFleetOver makes a full fleet whose bus is on what over says; see newFleetOver.
+// fullFleetOver returns a full fleet whose bus is on what over says; see newFleetOver.
 func fullFleetOver(t *testing.T, over string, more ...string) *fleet {
 	t.Helper()
 	f := newFleetOver(t, over, stormModel, append(more, startSpeech(t))...)
@@ -559,7 +551,7 @@ func fullFleetOver(t *testing.T, over string, more ...string) *fleet {
 	return f
 }
 
-// stormSeed was drawn once. It stays the same, so that a failed run can be repeated.
+// stormSeed was chosen at random once. It stays the same, so that a failed run can be repeated.
 const stormSeed = 4
 
 func TestFleetLosesNothingAndDoesNothingTwice(t *testing.T) {

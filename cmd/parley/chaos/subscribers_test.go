@@ -23,13 +23,13 @@ import (
 
 const subscriberSecret = "secret-of-the-subscriber-0000"
 
-// A told event is what was posted to a subscriber.
+// A told is an event as it was posted to a subscriber.
 type told struct {
 	ID, Type string
 	Data     subscriptions.Data
 }
 
-// A subscriber is a program to which events are posted, and which is as unreliable as the fleet.
+// A subscriber is a program to which events are posted. It fails at random.
 type subscriber struct {
 	t      *testing.T
 	server *httptest.Server
@@ -37,8 +37,8 @@ type subscriber struct {
 	mu     sync.Mutex
 	random *rand.Rand
 	calm   bool
-	first  []told            // each event when it came first
-	bodies map[string]string // by id
+	first  []told            // each event, in the order of their first arrival
+	bodies map[string]string // the posted bodies, by the event's id
 	tried  int
 }
 
@@ -54,7 +54,7 @@ func (s *subscriber) settings() string {
 	return fmt.Sprintf("\n[subscriptions.tracker]\nurl = %q\nsecret = %q\nevents = [\"turn.*\", \"tool.completed\", \"message.*\", \"ask.*\"]\n", s.server.URL, subscriberSecret)
 }
 
-// ServeHTTP takes an event. At random, it refuses it, or breaks the connection before or after it has stored it.
+// ServeHTTP accepts an event, or at random refuses it, or cuts the connection before or after it has stored the event.
 func (s *subscriber) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *subscriber) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.store(id, body)
 }
 
-// draw draws what happens to a request.
+// draw chooses at random what happens to a request.
 func (s *subscriber) draw() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,9 +105,9 @@ func (s *subscriber) store(id string, body []byte) {
 	}
 }
 
-// TestFleetTellsSubscribersEverything has a program subscribe to what happens: whatever becomes of the fleet's
-// processes, of Redis, of PostgreSQL and of the program, it is told all that the logs have, in the order of each log,
-// under ids that stay the same.
+// TestFleetTellsSubscribersEverything makes a program subscribe to events. Even if the fleet's processes, Redis,
+// PostgreSQL and the program fail, the program gets an event for everything in the logs, in the order of each log, with
+// ids that stay the same.
 func TestFleetTellsSubscribersEverything(t *testing.T) {
 	t.Parallel()
 	subscribersThroughChaos(t, stormSeed, 16, 8)
@@ -148,7 +148,7 @@ func subscribersThroughChaos(t *testing.T, seed uint64, chats, messages int) {
 	t.Logf("seed %d: %d events in %d requests; %v", seed, len(to.first), to.tried, s.faults)
 }
 
-// auditSubscriber compares what a subscriber was told with the logs and the asks.
+// auditSubscriber compares the events that a subscriber got with the logs and the asks.
 func (s *storm) auditSubscriber(to *subscriber) {
 	t := s.T
 	t.Helper()
@@ -188,7 +188,7 @@ func (s *storm) auditSubscriber(to *subscriber) {
 	}
 }
 
-// eventsOf returns what a subscriber has to be told of a session's log, in its order.
+// eventsOf returns the events of a session's log that a subscriber must get, in order.
 func (s *storm) eventsOf(store *sqlstore.Store, key string) (lines []string) {
 	for e, err := range store.Read(s.T.Context(), key, 1) {
 		if err != nil {

@@ -14,8 +14,8 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// How long a person may have to wait for an answer when a process of the fleet dies. The
-// tests that measure it do not run beside others.
+// These are the longest times that a person may have to wait for an answer when a process of the fleet dies. The tests
+// that measure them do not run at the same time as others.
 const (
 	workerTakeover  = 6 * time.Second
 	gatewayTakeover = 10 * time.Second
@@ -79,8 +79,8 @@ func TestKilledGatewaysConnectionsGoOnElsewhere(t *testing.T) {
 	}
 }
 
-// Whoever ends in good order leaves nothing that others have to wait for: all is answered although
-// no lease runs out in this test, no turn is cut off, and no send.
+// A process that ends in good order leaves nothing that others have to wait for. In this test no lease runs out, and
+// still everything is answered, and no turn or send is interrupted.
 func TestRollingRestartIsNoticedByNobody(t *testing.T) {
 	s := newStorm(fullFleet(t), stormSeed, 30, 20, 2*time.Second)
 	s.noAsks = true
@@ -101,8 +101,8 @@ func TestRollingRestartIsNoticedByNobody(t *testing.T) {
 	}
 }
 
-// spareLeases has Redis take no lease from a process for an hour: whatever a process leaves leased
-// when it ends stays so.
+// spareLeases makes the bus take no lease from a process for an hour, so that a lease that a process keeps when it ends
+// is noticed.
 func (f *fleet) spareLeases() {
 	f.T.Helper()
 	const spare = `
@@ -122,7 +122,7 @@ func (f *fleet) spareLeases() {
 // restartRounds is how often a rolling restart restarts every process.
 const restartRounds = 3
 
-// rollingRestart restarts every process, one after the other, while people are answered.
+// rollingRestart restarts every process, one after another, while people get answers.
 func rollingRestart(s *storm, _ *rand.Rand, _ <-chan struct{}) {
 	s.spareLeases()
 	for n, m := range slices.Repeat(s.members, restartRounds) {

@@ -18,10 +18,10 @@ import (
 	"parley/sessions/subagents"
 )
 
-// What people have sub-agents do.
+// These are the ways in which people have sub-agents work.
 const (
 	awaitTasks = "await" // the turn waits for the reports
-	spawnTasks = "spawn" // the reports come as mail
+	spawnTasks = "spawn" // the reports come as messages
 )
 
 // taskPeople is how many people have sub-agents in a test.
@@ -29,14 +29,13 @@ const taskPeople = 4
 
 var saysReport = regexp.MustCompile(`report of \d+\.\d+\.\d+\.`)
 
-// isSubAgent reports whether it is a sub-agent that is asked.
+// isSubAgent reports whether a sub-agent asks the model.
 func isSubAgent(r agenttest.Request) bool {
 	return strings.Contains(r.Messages()[0].Content+r.Messages()[1].Content, "You are a sub-agent of")
 }
 
-// delegatingModel is the scripted model: it hands to sub-agents what it is told to, "KIND
-// PERSON NUMBER TASKS", and says which reports it has got, and of which it was told. As a
-// sub-agent it writes a file and reports.
+// delegatingModel is the scripted model. It gives the tasks that it is told to sub-agents, "KIND PERSON NUMBER TASKS",
+// and says which reports it has got as results and which as messages. As a sub-agent, it writes a file and reports.
 func delegatingModel(r agenttest.Request) agenttest.Response {
 	turn := turnOf(r)
 	said, results := saidIn(turn)
@@ -73,8 +72,8 @@ func delegatingModel(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply(strings.Join(append(words, "that is all"), "; ")).After(lag)
 }
 
-// Three sub-agents work side by side when the worker is killed that has their sessions and
-// their parent's. Each works once to its end, and reports once.
+// Three sub-agents work at the same time when the worker is killed that has their sessions and their parent's. Each
+// sub-agent finishes its work once, and reports once.
 func TestFleetThreeSubAgentsOfAKilledWorkerReportOnceEach(t *testing.T) {
 	hang := make(chan struct{})
 	defer close(hang)
@@ -109,9 +108,8 @@ func TestFleetThreeSubAgentsOfAKilledWorkerReportOnceEach(t *testing.T) {
 	}
 }
 
-// TestFleetReportsEachTaskOnce has people give tasks to sub-agents in a fleet of five
-// processes: whatever becomes of these, and of Redis and PostgreSQL, each task begins one
-// turn, and is reported once.
+// TestFleetReportsEachTaskOnce makes people give tasks to sub-agents in a fleet of five processes. Even if these, Redis
+// and PostgreSQL fail, each task begins one turn, and is reported once.
 func TestFleetReportsEachTaskOnce(t *testing.T) {
 	t.Parallel()
 	tasksThroughChaos(t, stormSeed, 30*time.Second)
@@ -154,8 +152,8 @@ func tasksThroughChaos(t *testing.T, seed uint64, during time.Duration) {
 	t.Logf("seed %d: tasks ended as %v; %v", seed, ends, s.faults)
 }
 
-// giveTasks is one person, who has tasks done one after the other, and now and then stops
-// them, until the storm is over.
+// giveTasks plays one person, who has one task done after another, and now and then stops them, until the storm is
+// over.
 func (s *storm) giveTasks(person int64, random *rand.Rand, over <-chan struct{}) {
 	for n := 0; pause(random, 100*time.Millisecond, time.Second, over); n++ {
 		kind := []string{awaitTasks, spawnTasks}[random.IntN(2)]
@@ -178,7 +176,7 @@ func (s *storm) giveTasks(person int64, random *rand.Rand, over <-chan struct{})
 	}
 }
 
-// awaitTasks waits until every task has ended and was told, and all has been said.
+// awaitTasks waits until every task has ended and was reported, and the bot has sent all messages.
 func (s *storm) awaitTasks() {
 	s.T.Helper()
 	s.waitUntil(4*time.Minute, "all tasks to be told", func() bool {
@@ -187,9 +185,8 @@ func (s *storm) awaitTasks() {
 	s.waitUntil(3*time.Minute, "the bus to have nothing to do", func() bool { return len(leftovers(s.keys())) == 0 })
 }
 
-// auditTasks checks what has become of each task: how many turns it has begun, and how
-// often its parent's session and its person were told of its end. It returns how many tasks
-// have ended in which way.
+// auditTasks checks each task: how many turns it has begun, and how often its parent's session and its person were told
+// of its end. It returns how many tasks have ended in which way.
 func (s *storm) auditTasks() (ends map[string]int) {
 	t := s.T
 	t.Helper()
@@ -243,8 +240,7 @@ func (s *storm) auditTasks() (ends map[string]int) {
 	return ends
 }
 
-// reportsIn counts how often each report is in a session's log, and returns which of its
-// turns have come to their end.
+// reportsIn counts how often each report is in a session's log, and returns which of the session's turns are completed.
 func (s *storm) reportsIn(store *sqlstore.Store, session string) (told map[string]int, completed map[string]bool) {
 	told, completed = map[string]int{}, map[string]bool{}
 	for e, err := range store.Read(s.T.Context(), session, 1) {
@@ -268,7 +264,7 @@ func (s *storm) reportsIn(store *sqlstore.Store, session string) (told map[strin
 	return told, completed
 }
 
-// turnsIn counts the turns of a session; 0 if there is none.
+// turnsIn returns the number of turns of a session, or 0 if there is no such session.
 func (s *storm) turnsIn(store *sqlstore.Store, session string) (n int) {
 	for e, err := range store.Read(s.T.Context(), session, 1) {
 		if err != nil {

@@ -82,7 +82,7 @@ func OpenBefore(t testing.TB, dir string) *Home {
 	})
 }
 
-// parts are functions that open the databases of a home, in this order; database may be nil.
+// parts contains the functions that open the databases of a home, in this order; database may be nil.
 type parts struct {
 	database func(context.Context) (*sqldb.DB, error)
 	store    func(context.Context) (*sqlstore.Store, error)
@@ -143,7 +143,7 @@ func Key(t testing.TB, chat string) string {
 	return key
 }
 
-// Say publishes a message that a person says in a chat.
+// Say publishes a message from a person in a chat.
 func (h *Home) Say(id, user, chat, text string) {
 	h.t.Helper()
 	in := bus.Inbound{
@@ -183,8 +183,7 @@ func (h *Home) RunWorker(point func(string)) (stop func()) {
 	}).Run)
 }
 
-// RunDispatcher sends the messages that wait for the home's channel through ch, until stop is
-// called.
+// RunDispatcher sends the messages that wait for the home's channel through ch, until stop is called.
 func (h *Home) RunDispatcher(ch channels.Channel) (stop func()) {
 	return h.run((&dispatch.Dispatcher{
 		Name: Channel, Channel: ch, Bus: h.Bus, Book: h.Book, Files: copies.Files{Store: h.Outgoing}, Notify: dispatch.TellSession(h.Bus),
@@ -206,8 +205,7 @@ func (h *Home) run(work func(context.Context) error) (stop func()) {
 	return stop
 }
 
-// Depth returns how many messages of a topic are waiting, are being worked on, are delayed or were
-// given up.
+// Depth returns how many messages of a topic are waiting, are being worked on, are delayed or were given up.
 func (h *Home) Depth(topic bus.Topic) bus.Depth {
 	h.t.Helper()
 	d, err := h.Bus.Depth(h.t.Context(), topic)

@@ -23,7 +23,7 @@ type Device struct {
 	node  wire.Node
 }
 
-// Join has a device join with a code; an empty code stands for a new one.
+// Join makes a device join with a code; if code is empty, Join gets a new one.
 func (o *HTTPWorld) Join(name, code string) *Device {
 	o.T.Helper()
 	if code == "" {
@@ -43,7 +43,7 @@ func (o *HTTPWorld) Join(name, code string) *Device {
 	return d
 }
 
-// Offer opens a link, at which the device says that it has these tools. An open one ends.
+// Offer opens a link over which the device offers these tools. It ends the device's previous link.
 func (d *Device) Offer(tools ...nodes.Tool) {
 	d.t.Helper()
 	d.Leave()

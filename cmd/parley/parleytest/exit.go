@@ -1,6 +1,6 @@
 package parleytest
 
-// The codes that the program exits with, as docs/commands.md promises them.
+// These are the exit codes of the program, as docs/commands.md promises them.
 const (
 	ExitDone    = 0
 	ExitFailed  = 1

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Must fails the test if there is an error.
+// Must fails the test if err is not nil.
 func Must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -14,7 +14,7 @@ func Must(t testing.TB, err error) {
 	}
 }
 
-// Wants checks that what was said contains all of these words.
+// Wants checks that a text contains all of these words.
 func Wants(t *testing.T, said string, words ...string) {
 	t.Helper()
 	for _, word := range words {

@@ -62,7 +62,7 @@ func (o *HTTPWorld) Ready(t testing.TB) {
 	}
 }
 
-// An Answer is an answer to an HTTP request.
+// An Answer is a response to an HTTP request.
 type Answer struct {
 	Status int
 	Header http.Header
@@ -78,7 +78,7 @@ func (a Answer) ID() string {
 	return m.ID
 }
 
-// Code returns the error's code.
+// Code returns the error code of the answer.
 func (a Answer) Code() string {
 	var m struct {
 		Error struct{ Code, Message string } `json:"error"`
@@ -121,10 +121,10 @@ func (o *HTTPWorld) Ask(method, path, body string, headers ...string) Answer {
 	return a
 }
 
-// Bearer returns the header for a token.
+// Bearer returns the Authorization header for a token, as name and value.
 func Bearer(token string) []string { return []string{"Authorization", "Bearer " + token} }
 
-// OwnerHeader returns the header for the home's own token.
+// OwnerHeader returns the Authorization header for the home's own token, as name and value.
 func (o *HTTPWorld) OwnerHeader() []string {
 	o.T.Helper()
 	raw, err := os.ReadFile(filepath.Join(o.Home, "token"))
@@ -132,7 +132,7 @@ func (o *HTTPWorld) OwnerHeader() []string {
 	return Bearer(strings.TrimSpace(string(raw)))
 }
 
-// WaitReadiness waits until /readyz answers with that status and text, whatever the Host and
+// WaitReadiness waits until /readyz answers with this status and a body that contains part, for any Host header and
 // without a token.
 func (o *HTTPWorld) WaitReadiness(status int, part string) {
 	o.T.Helper()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Started starts the program, which runs as long as the benchmark.
+// Started starts a program, which ends with the benchmark. It returns the command and its output.
 func Started(b *testing.B, path string, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	b.Helper()
 	cmd, stderr := exec.Command(path, args...), &bytes.Buffer{}
@@ -26,12 +26,12 @@ func Started(b *testing.B, path string, args ...string) (*exec.Cmd, *bytes.Buffe
 	return cmd, stderr
 }
 
-// Milliseconds reports a measured time.
+// Milliseconds reports a measured time as a metric in milliseconds.
 func Milliseconds(b *testing.B, name string, d time.Duration) {
 	b.ReportMetric(float64(d.Microseconds())/1000, name)
 }
 
-// Percentiles reports percentiles of measured times, each of one operation.
+// Percentiles reports percentiles of the measured times, each of which is the time of one operation.
 func Percentiles(b *testing.B, took []time.Duration) {
 	slices.Sort(took)
 	Milliseconds(b, "p50-ms", took[len(took)/2])

@@ -10,13 +10,13 @@ import (
 	"parley/agent/agenttest"
 )
 
-// EchoModel answers "you said X" to X.
+// EchoModel is a model that answers "you said X" to X.
 func EchoModel(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("you said " + r.Said())
 }
 
-// ToolsModel does a round with a tool of each effect, messages chat 3, and answers with what the
-// tools returned.
+// ToolsModel is a model that makes a round of calls with a tool of each effect, sends a message to chat 3, and answers
+// with the results.
 func ToolsModel(r agenttest.Request) agenttest.Response {
 	switch r.Rounds() {
 	case 0:
@@ -38,13 +38,13 @@ func ToolsModel(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply(strings.Join(r.Results(), " "))
 }
 
-// Costs returns an answer that its provider charges for.
+// Costs returns an answer for which the model's provider charges this amount.
 func Costs(dollars string) agenttest.Response {
 	return agenttest.Stream(`{"choices":[{"delta":{"content":"fine"},"finish_reason":"stop"}]}`,
 		`{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":2,"cost":`+dollars+`}}`, "[DONE]")
 }
 
-// Beholder answers with what it was shown: the colors of pictures, and the attachments.
+// Beholder is a model that answers with what it was shown: the colors of pictures, and the attachments.
 func Beholder(r agenttest.Request) agenttest.Response {
 	messages := r.Messages()
 	last := messages[len(messages)-1]

@@ -242,7 +242,7 @@ func Texts(sent []telegramtest.Message) []string {
 	return all
 }
 
-// Run runs the program to its end, and returns its output and exit code.
+// Run runs the program until it exits, and returns its output and exit code.
 func (w *World) Run(args ...string) (stdout, stderr string, code int) {
 	w.T.Helper()
 	cmd := w.Command(args...)
@@ -278,7 +278,7 @@ func (s *SyncBuffer) Tail() string {
 	return all[max(0, len(all)-4000):]
 }
 
-// InterruptedSends returns how many sends were cut off, so that it is unknown whether they arrived. For each of
+// InterruptedSends returns how many sends were interrupted, so that it is unknown whether they arrived. For each of
 // these, one message more than expected may have arrived.
 func (w *World) InterruptedSends() int {
 	w.T.Helper()

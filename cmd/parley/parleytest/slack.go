@@ -17,8 +17,7 @@ const (
 	SlackApp = "xapp-1-parley-test"
 )
 
-// NewSlack makes a world whose platform is Slack, with the example configuration for a company of
-// 200 people.
+// NewSlack makes a world whose platform is Slack, with the example configuration for a company of 200 people.
 func NewSlack(t *testing.T, script agenttest.Script) (*World, *slacktest.Server) {
 	t.Helper()
 	w := New(t, script, "")

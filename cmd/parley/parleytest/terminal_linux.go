@@ -12,7 +12,7 @@ import (
 	"parley/channels/console/consoletest"
 )
 
-// A Seat is somebody at a terminal with a chat on it.
+// A Seat is a person at a terminal with a chat.
 type Seat struct {
 	t        *testing.T
 	Cmd      *exec.Cmd
@@ -29,7 +29,7 @@ func Sit(w *World, args ...string) *Seat {
 	return s
 }
 
-// TakeSeat starts a command on a terminal.
+// TakeSeat starts a command on a terminal and returns the seat at it.
 func TakeSeat(t *testing.T, cmd *exec.Cmd) *Seat {
 	t.Helper()
 	front, back, err := consoletest.OpenPTY(80, 24)
@@ -54,7 +54,7 @@ func TakeSeat(t *testing.T, cmd *exec.Cmd) *Seat {
 	return s
 }
 
-// Types types a line.
+// Types types a line and presses Enter.
 func (s *Seat) Types(text string) {
 	s.t.Helper()
 	if _, err := s.Keyboard.WriteString(text + "\r"); err != nil {
@@ -62,10 +62,10 @@ func (s *Seat) Types(text string) {
 	}
 }
 
-// Content returns what the terminal has shown, including what has scrolled off.
+// Content returns what the terminal has shown, including lines that have scrolled off.
 func (s *Seat) Content() string { return consoletest.ShownText(s.Shown.String(), 80, 24) }
 
-// Sees waits until a text is visible.
+// Sees waits until the terminal shows a text.
 func (s *Seat) Sees(what string) {
 	s.t.Helper()
 	for deadline := time.Now().Add(Patience); !strings.Contains(s.Content(), what); {
@@ -76,7 +76,7 @@ func (s *Seat) Sees(what string) {
 	}
 }
 
-// SeesTimes waits until a text is visible that many times.
+// SeesTimes waits until the terminal shows a text that many times.
 func (s *Seat) SeesTimes(what string, times int) {
 	s.t.Helper()
 	WaitFor(s.t, fmt.Sprintf("%q, %d times", what, times), func() bool { return strings.Count(s.Content(), what) >= times })
