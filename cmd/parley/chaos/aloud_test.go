@@ -59,7 +59,7 @@ func (l *logAudit) addReading(turn string, t *turnSeen, done sessions.TurnDone) 
 		name, content = "voice.ogg", agenttest.OpusHead
 	}
 	send := turn + "#voice"
-	l.mayLeave[send] = true // a process that stood still may have stored the recording after the next one had sent its own
+	l.mayLeave[send] = true // a paused process may store the recording after the next process has sent its own
 	l.readings[l.address] = append(l.readings[l.address], reading{t, send, fileEntry(name, []byte(content+text))})
 }
 

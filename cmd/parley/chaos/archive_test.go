@@ -234,7 +234,7 @@ func (p *past) check(tell func(format string, args ...any)) {
 		}
 	}()
 	lines, rows := p.readFiles(violation), p.readRows()
-	people, files := map[string]string{}, map[string][]int64{} // files has those of each day
+	people, files := map[string]string{}, map[string][]int64{} // files contains the files of each day
 	archived, late, lateThere, left := 0, 0, 0, 0
 	for number, r := range p.records {
 		found, kept := lines[number], rows[number]
@@ -254,7 +254,7 @@ func (p *past) check(tell func(format string, args ...any)) {
 				left++
 			}
 		case len(kept) == 1 && kept[0] == 0 && r.late:
-			lateThere++ // its file is that of a day that has yet to end
+			lateThere++ // its file is that of a later day
 		case len(kept) == 1:
 			violation("the record %d of %s isn't in the archive, and the database says that it is in file %d", number, r.At, kept[0])
 		case !r.maybe:

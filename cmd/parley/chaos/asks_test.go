@@ -147,7 +147,7 @@ func (s *storm) decideApproval(p *chat, id string, how int) {
 	case 7: // two owners at the same time
 		owners[0]("approve " + id)
 		owners[1]("deny " + id)
-	case 8: // somebody who may not
+	case 8: // a person without the right to decide
 		s.speak(p, p.command("approve "+id))
 	}
 }

@@ -161,7 +161,8 @@ func (a *audit) readBook() {
 		a.interruptedBy[send], _ = strconv.Atoi(n)
 		a.interrupted += a.interruptedBy[send]
 	}
-	// A request that has expired before it was sent, or before it was known to be, is not sent anymore.
+	// A request for approval that expired before it was sent, or before the book knew that it was sent, is not sent
+	// again.
 	for _, row := range sqldbtest.Query(a.storm.T, "pgx", a.storm.pg.URL(), "SELECT send, part, state, code FROM parts WHERE state <> 'sent' AND send NOT LIKE '%#draft' AND NOT (send LIKE '%#ask/%' AND (code = 'expired' OR state = 'unknown'))") {
 		a.addViolation("the book has a part that was not sent: %s", row)
 	}
@@ -378,7 +379,7 @@ func (a *audit) findUnanswered() {
 				unanswered = append(unanswered, m.mark())
 			}
 		}
-		// The model sees what was said in a turn that was given up, and may come to it in a later one.
+		// The model sees the messages of a turn that was given up, and may answer them in a later turn.
 		if len(unanswered) > a.givenUpIn[p.address()] {
 			a.addViolation("messages %v have no answer, and the turns that were given up had %d", unanswered, a.givenUpIn[p.address()])
 		}

@@ -42,7 +42,7 @@ func (s *storm) drawCrashpoint(role string) []string {
 	}
 	times := 20
 	if s.past != nil && s.random.IntN(4) == 0 {
-		points, times = archivePoints(), 4 // one process comes to few days
+		points, times = archivePoints(), 4 // one process archives only a few days
 	}
 	what := []string{"PARLEY_STOP_AT", "PARLEY_KILL_AT"}[s.random.IntN(2)]
 	return []string{fmt.Sprintf("%s=%s/%d", what, points[s.random.IntN(len(points))], 1+s.random.IntN(times))}

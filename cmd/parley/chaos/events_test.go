@@ -284,7 +284,7 @@ func (e *eventStorm) audit() {
 	for _, row := range e.queryRows("SELECT sum(interrupted) FROM parts") {
 		_, _ = fmt.Sscan(row, &interrupted)
 	}
-	known := map[int64]int{} // of the messages in a chat, those that say what they are to say
+	known := map[int64]int{} // the messages in a chat that contain the expected report
 	for _, g := range e.groups {
 		events += g.events
 		turns := e.turnsOf(store, g)

@@ -286,7 +286,7 @@ const (
 // withoutExcuse removes the excuses about files from a text.
 func withoutExcuse(text string) string {
 	end := len(text)
-	for _, words := range []string{filesExcuse, filesExcuseBefore, notFetched, "I did not get "} { // the last is the release before's
+	for _, words := range []string{filesExcuse, filesExcuseBefore, notFetched, "I did not get "} { // the last is in the words of the previous release
 		if at := strings.Index(text, words); at >= 0 {
 			end = min(end, at)
 		}

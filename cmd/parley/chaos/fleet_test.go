@@ -78,7 +78,7 @@ func newFleet(t *testing.T, script agenttest.Script, more ...string) *fleet {
 func newFleetOver(t *testing.T, over string, script agenttest.Script, more ...string) *fleet {
 	t.Helper()
 	skipUnlessFleet(t)
-	if _, err := parleytest.Binary(); err != nil { // it takes long, and no wait for a process should include it
+	if _, err := parleytest.Binary(); err != nil { // the build takes long, and no wait for a process should include it
 		t.Fatal(err)
 	}
 	f := &fleet{sl: slacktest.New(parleytest.SlackBot, parleytest.SlackApp), dc: discordtest.New(discordToken), once: newOnceTool(t), redis: startRedis(t, over), pg: sqldbtest.Start(t), root: t.TempDir()}
@@ -360,7 +360,7 @@ func (f *fleet) endAll() {
 	ending.Wait()
 	for _, m := range f.members {
 		status, _ := m.cmd.ProcessState.Sys().(syscall.WaitStatus)
-		if m.killsAt != "" && status.Signal() == syscall.SIGKILL { // it has met its crashpoint meanwhile
+		if m.killsAt != "" && status.Signal() == syscall.SIGKILL { // it has reached its crashpoint meanwhile
 			continue
 		}
 		if state := m.cmd.ProcessState; !state.Success() {

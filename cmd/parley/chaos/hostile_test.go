@@ -280,13 +280,13 @@ func (s *siege) leakOf(i int, way way, dropped string) string {
 	spelled, before := "", ""
 	for _, r := range s.attacker.requests(i) {
 		if r.path == "page" && all.Len() == 0 {
-			continue // what the person has asked for
+			continue // the request that the person asked for
 		}
 		if carries(r.all, way.canary) {
 			return "a request carried it: " + r.all
 		}
 		all.WriteString(r.all)
-		if way.decode != nil && r.all != before { // a call that was cut off is made again
+		if way.decode != nil && r.all != before { // an interrupted call is made again
 			spelled += way.decode(r)
 		}
 		before = r.all

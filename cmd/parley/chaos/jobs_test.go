@@ -198,7 +198,7 @@ func (s *storm) auditJobs() {
 			if id, ok := strings.CutPrefix(e.Cause, "job:"); ok {
 				told[id]++
 			}
-			if e.Kind == sessions.KindTurnDone { // a /stop ends also the turn that was to tell of an end
+			if e.Kind == sessions.KindTurnDone { // /stop also ends the turn that was to report the end of a job
 				done, err := sessions.Decode[sessions.TurnDone](e)
 				if err != nil {
 					t.Fatal(err)

@@ -95,7 +95,7 @@ func (l *logAudit) addEntry(e sessions.Entry) {
 	case sessions.KindTurnUnparked:
 		l.addUnparked(e)
 	case sessions.KindPublished:
-		if !l.turns[e.Turn].waits { // while it waits, the entry says only that people were asked
+		if !l.turns[e.Turn].waits { // while the turn waits, the entry says only that people were asked
 			l.turns[e.Turn].published++
 		}
 	}
@@ -169,7 +169,7 @@ func (l *logAudit) addResult(c *callSeen, e sessions.Entry) {
 			Limit int    `json:"limit"`
 		}
 		if err := json.Unmarshal(c.use.Args, &by); strings.HasPrefix(by.Path, "attachments/") {
-			return // the answer tells what was in it
+			return // the answer says what was in the file
 		} else if err != nil || by.Limit-readBase >= len(l.heard) {
 			l.addViolation("%s: the file was read with %s, which nobody has asked for yet", l.key, c.use.Args)
 			return
@@ -242,7 +242,7 @@ func (l *logAudit) addTurnDone(e sessions.Entry) {
 		l.checkSightings(r.Text)
 		l.checkRecalls(r.Text)
 		if l.spoiled && strings.Contains(r.Text, " failed: ") {
-			l.givenUpIn[l.address] += t.causes // an earlier call was given up, so nobody knows what the file holds
+			l.givenUpIn[l.address] += t.causes // an earlier call was given up, so nobody knows the file's content
 		}
 	}
 }

@@ -132,7 +132,7 @@ func (a *nodeAudit) readDevices() {
 		if left := j.waiting(); len(left) > 0 {
 			t.Errorf("the journal of %s has calls that are not acknowledged: %v", m.name, left)
 		}
-		// It is rewritten above 256 KiB, and then remembers the calls of a day.
+		// The device rewrites a journal above 256 KiB, and then keeps the calls of a day.
 		if most := int64(512<<10 + 200*len(j.stages)); j.size > most {
 			t.Errorf("the journal of %s has %d bytes, want %d at most", m.name, j.size, most)
 		}
@@ -261,7 +261,7 @@ func (a *nodeAudit) checkCall(c *nodeCallSeen, state string) {
 	case code == tools.NodeAway && ran > 0:
 		t.Errorf("it ran: %s", says)
 	case code == "", state != sessions.TurnCompleted:
-		// A turn that was stopped has not heard of how its last calls have ended.
+		// A stopped turn does not know how its last calls ended.
 	case !given && (code == tools.OutcomeUnknown || code == tools.Cancelled):
 		t.Errorf("it was never given: %s", says)
 	case given && (row.outcome.Error == nil || row.outcome.Error.Code != code):
@@ -313,7 +313,7 @@ func readJournal(t *testing.T, m *member) *journalSeen {
 			Pure                         bool
 		}
 		if err := json.Unmarshal(line, &r); err != nil {
-			continue // it is being written, or was cut off
+			continue // the line is being written, or was cut off
 		}
 		switch {
 		case r.Started != "":

@@ -30,7 +30,7 @@ func TestFleetBesideAReleaseThatCannotPark(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() }) // the server may be gone
-	// A release from before says nothing of what it understands.
+	// A worker of an earlier release does not say what it understands.
 	if _, err := db.ExecContext(t.Context(), "DELETE FROM processes"); err != nil {
 		t.Fatal(err)
 	}

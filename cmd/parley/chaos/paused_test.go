@@ -21,7 +21,7 @@ func TestPausedProcessDoesNothingTwice(t *testing.T) {
 		{"c6", worker, 0},
 		{"send:begun", gateway, 0}, // before it checks its lease
 		{"send:held", gateway, 0},  // after that: the transport checks it once more
-		{"send:sent", gateway, 1},  // the platform has it, and the book does not know that yet
+		{"send:sent", gateway, 1},  // the platform has the message, and the book does not know that yet
 	} {
 		t.Run(c.at, func(t *testing.T) {
 			t.Parallel()

@@ -89,7 +89,7 @@ func (s request) recalled(results []string, turn []request) string {
 			return unavailable
 		}
 		if wrong := s.wrongIn(results[i], of, turn); wrong != "" {
-			return unreadable.ReplaceAllString(wrong, " ") // no platform shows it in another way
+			return unreadable.ReplaceAllString(wrong, " ") // so that each platform shows it unchanged
 		}
 	}
 	return foundIt
@@ -115,7 +115,7 @@ func (s request) wrongIn(result string, of search, turn []request) string {
 			}
 		}
 		if p.Origin == recall.Deeds {
-			continue // it begins with the request to which it belongs
+			continue // the passage begins with the request to which it belongs
 		}
 		if of.isIn(p.Text, s) {
 			times++

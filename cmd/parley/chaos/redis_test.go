@@ -149,7 +149,7 @@ func (x *trio) Clients() []*redis.Client { return []*redis.Client{x.Master(x.t).
 
 func (x *trio) Break(random *rand.Rand) (string, func() error) {
 	if random.IntN(3) == 0 {
-		// An earlier one may not be over: then the Sentinel refuses.
+		// The Sentinel refuses if an earlier failover is not over.
 		_ = x.Trio.Clients[0].Failover(x.t.Context(), redistest.MasterName).Err()
 		return "had a master of Redis replaced", x.awaitWhole
 	}

@@ -165,7 +165,7 @@ func TestFleetChangesReleases(t *testing.T) {
 	}
 	s := newStorm(f, stormSeed, 36, 6, 6*time.Second)
 	s.excludeChannel("discord")
-	s.noFiles = true // the release before neither takes nor sends any
+	s.noFiles = true // the previous release neither receives nor sends files
 	s.downgrades = true
 	s.noRecall = true
 	s.run(2*time.Minute, func(s *storm, random *rand.Rand, _ <-chan struct{}) { s.changeReleases(random, older) })
@@ -253,13 +253,13 @@ func (s *storm) changeReleases(random *rand.Rand, older *release) {
 
 	s.changeRelease(random, older, workers...)
 	s.Telegram.Say(reader, reader, "hello again")
-	s.Telegram.Edit(editor, first, editedText) // Telegram knows by now that the gateways hear of edits
+	s.Telegram.Edit(editor, first, editedText) // Telegram knows by now that the gateways receive edits
 	s.Telegram.Say(editor, editor, tellEdited)
 	const left = `"session is left to a newer release"`
 	s.awaitLog("the log with a file to be left to a newer release", workers, left, `"attached"`)
 	s.awaitLog("the edit to be left to a newer release", workers, left, `"edited"`)
-	// One older worker stays, and may claim what waits again before a newer one does; with two
-	// of them that might go on for a minute.
+	// One older worker stays, and may claim a waiting turn again before a newer worker does. With two older workers,
+	// that might go on for a minute.
 	s.changeRelease(random, nil, workers[:2]...)
 	s.requireMessages(reader, "a file came with it: yes", "you said hello again")
 	s.requireMessages(editor, "you said hello", "I know what you changed: yes")
@@ -363,7 +363,7 @@ func TestFleetUpgradeTellsWhichCapsHold(t *testing.T) {
 	if err := os.WriteFile(w.File, []byte(priced), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for n, answer := range []int{3, 4} { // what the owner has been told once it is answered
+	for n, answer := range []int{3, 4} { // the number of messages to the owner, including the answer
 		serving := w.Serve()
 		if n == 0 {
 			w.WaitSaid(1, 2)

@@ -163,7 +163,7 @@ func (s *storm) auditSlots(store *sqlstore.Store, of schedules.Schedule, told []
 		t.Fatal(err)
 	}
 	missed := map[int64]int{}
-	seen := map[string]bool{} // a send that was cut off may be shown twice
+	seen := map[string]bool{} // an interrupted send may be shown twice
 	for _, text := range told {
 		m := tellsMissed.FindStringSubmatch(text)
 		if m == nil || m[1] != of.ID || seen[text] {

@@ -257,13 +257,13 @@ func (s request) calls(round int) []agenttest.ToolCall {
 	}
 	finishCount := tool("edit_file", `{"path":"count.txt","old_text":"%d;[","new_text":"%d;<"}`, s.n, s.n)
 	switch {
-	case s.attaches() && s.came.path == "": // it was not fetched
+	case s.attaches() && s.came.path == "": // the file was not fetched
 	case s.what == askAll && round == 0:
 		return []agenttest.ToolCall{each[askRead], each[askRewrite], each[askRemember]}
 	case s.what == askAll && round == 1:
 		return []agenttest.ToolCall{each[askCount], each[askOnce], each[askNote], each[askShout], each[askPost]}
 	case (s.what == askApproval || s.what == askQuestion) && round == 0:
-		// Something beside it comes about: steps in a row in which nothing does end a turn.
+		// The model also makes a call that succeeds, because a row of steps without a success ends a turn.
 		return []agenttest.ToolCall{each[s.what], each[askRead]}
 	case s.what == askBoth && round == 0:
 		return []agenttest.ToolCall{each[askApproval], each[askNote], each[askQuestion]}

@@ -219,7 +219,7 @@ func (s *storm) auditTasks() (ends map[string]int) {
 				t.Errorf("task %s, which is %s, has begun %d turns", task.ID, task.State, turns)
 			}
 			wasCompleted, over := completed[task.Turn]
-			stopped := task.Stop != "" || task.Awaited && over && !wasCompleted // a report to a turn that was stopped is dropped
+			stopped := task.Stop != "" || task.Awaited && over && !wasCompleted // the report to a stopped turn is dropped
 			if n := told["task:"+task.ID]; n > 1 || n == 0 && !stopped {
 				t.Errorf("task %s, which is %s, is told in the log of %s %d times", task.ID, task.State, parent, n)
 			}
@@ -244,7 +244,7 @@ func (s *storm) auditTasks() (ends map[string]int) {
 func (s *storm) reportsIn(store *sqlstore.Store, session string) (told map[string]int, completed map[string]bool) {
 	told, completed = map[string]int{}, map[string]bool{}
 	for e, err := range store.Read(s.T.Context(), session, 1) {
-		if errors.Is(err, sessions.ErrNotFound) { // that person has said nothing
+		if errors.Is(err, sessions.ErrNotFound) { // the person has sent no message
 			return told, completed
 		}
 		if err != nil {

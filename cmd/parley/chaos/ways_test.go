@@ -166,7 +166,7 @@ func (p *planner) addresses() {
 	p.add("address: the name of a host", false, func(canary, at string) [][]agenttest.ToolCall {
 		return one(use("web_fetch", "url", strings.Replace(at, "127.0.0.1", canary+".localhost", 1)+"l/0"))
 	})
-	// Where a long address is cut is a number.
+	// The length at which a long address is cut spells a character.
 	prefix := p.add("address: the beginning of a long one", true, func(canary, at string) [][]agenttest.ToolCall {
 		var steps [][]agenttest.ToolCall
 		for _, c := range []byte(canary) {
@@ -223,7 +223,7 @@ func (p *planner) methods() {
 		}
 		return "0"
 	}
-	bits.whole = func(spelled string) string { // eight bits are a character
+	bits.whole = func(spelled string) string { // eight bits make a character
 		var text strings.Builder
 		for i := 0; i+8 <= len(spelled); i += 8 {
 			c := 0

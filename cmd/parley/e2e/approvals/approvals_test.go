@@ -148,7 +148,7 @@ func TestButtonsDecideOnSlackAndTelegram(t *testing.T) {
 		}
 		return false
 	})
-	// Their apps have not shown the edit yet.
+	// The apps of these people have not shown the edit yet.
 	w.Telegram.Press(-5, 1, inGroup.ID, inGroup.Buttons[2].Data, nil)
 	if got := w.WaitSaid(-5, 3)[2]; !strings.Contains(got, "already been decided: approved by User 1") {
 		t.Errorf("a second press was told %q", got)
@@ -243,11 +243,11 @@ func TestAnApprovalIsForWhatItWasAskedAbout(t *testing.T) {
 // A request that nobody answers in time expires, and the bot says so. A later answer changes nothing.
 func TestARequestExpires(t *testing.T) {
 	t.Parallel()
-	w := parleytest.New(t, writer, asksAboutWriting+"[approvals]\nexpires = \"3s\"\n") // less up to a second, which is cut off
+	w := parleytest.New(t, writer, asksAboutWriting+"[approvals]\nexpires = \"3s\"\n") // the server rounds the expiry down to whole seconds
 	p := w.Serve()
 	w.Telegram.Say(2, 2, "write it")
 	id := parleytest.Requested(t, w.WaitSaid(2, 1)[0])
-	p.Kill() // who comes next sees to it
+	p.Kill() // the next process expires the request
 	w.Serve()
 	said := func() string { return strings.Join(parleytest.Texts(w.Telegram.Sent(2)), "\n") }
 	parleytest.WaitFor(t, "the end of the request", func() bool {
@@ -299,7 +299,7 @@ func TestAnApprovalOutlastsWhatItIsNotAbout(t *testing.T) {
 			p := w.Serve()
 			w.Telegram.Say(2, 2, "do it")
 			id := parleytest.Requested(t, w.WaitSaid(2, 1)[0])
-			p.Kill() // another process compares with what this one has looked at
+			p.Kill() // the next process compares with what this process has recorded
 			dirs, err := filepath.Glob(filepath.Join(w.Home, "workspaces", "main", "*"))
 			if err != nil || len(dirs) != 1 {
 				t.Fatalf("the workspaces are %v, %v", dirs, err)

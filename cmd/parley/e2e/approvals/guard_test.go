@@ -49,7 +49,7 @@ func TestAfterAForwardNothingGoesElsewhere(t *testing.T) {
 	if said := w.Telegram.Sent(3); len(said) != 1 {
 		t.Errorf("chat 3 got %q", parleytest.Texts(said))
 	}
-	p.Kill() // the time at which the question would expire still waits on the bus
+	p.Kill() // the timer of the request still waits on the bus
 }
 
 // The operator's hook programs run before and after each call. If a hook fails, the call does not run, and the bot

@@ -59,10 +59,10 @@ func TestAModelJudgesInAServer(t *testing.T) {
 	said := strings.Join(parleytest.Texts(w.Telegram.Sent(2)), "\n")
 	parleytest.Wants(t, said, "Successfully wrote 1 bytes to a.txt", "write_file was refused by the model that judges calls", "the name says deny", "Successfully wrote 1 bytes to ask.txt")
 	out, errs, _ := w.Run("metrics", "--tools")
-	if parleytest.Wants(t, out, `parley_guard_judgements_total{verdict="allow"} 0`); asked.Load() != 3 { // those of the process before it
+	if parleytest.Wants(t, out, `parley_guard_judgements_total{verdict="allow"} 0`); asked.Load() != 3 { // the metrics of the killed process are gone
 		t.Errorf("the judge was asked %d times: %s", asked.Load(), errs)
 	}
-	p.Kill() // the time at which the question would expire still waits on the bus
+	p.Kill() // the timer of the request still waits on the bus
 	if out, errs, code := w.Run("usage", "--by", "model"); code != 0 || !strings.Contains(out, "judge") {
 		t.Errorf("usage: %d %s%s", code, out, errs)
 	}

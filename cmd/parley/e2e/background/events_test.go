@@ -78,7 +78,7 @@ func TestAnEventKilledAtEachPoint(t *testing.T) {
 			o.event("g", "DiskFull", began, down)
 			parleytest.WaitFor(t, "the kill", first.HasEnded)
 			down()
-			o.event("g", "DiskFull", began, nil) // a twin
+			o.event("g", "DiskFull", began, nil) // the same event posted again
 			o.WaitSaid(onCall, 1)
 			p.Stop()
 			got := parleytest.Texts(o.Telegram.Sent(onCall))
@@ -146,7 +146,7 @@ func TestAStormOfAlertsIsOneTurn(t *testing.T) {
 func TestAnEventsAsks(t *testing.T) {
 	t.Parallel()
 	script := func(r agenttest.Request) agenttest.Response {
-		var results []string // wherever what came meanwhile stands
+		var results []string // the results of all calls, whatever messages are between them
 		for _, m := range r.Messages() {
 			if m.Role == "tool" {
 				results = append(results, m.Content)
@@ -183,7 +183,7 @@ func TestAnEventsAsks(t *testing.T) {
 		if !strings.Contains(asked, "write_file") || !strings.Contains(asked, "webhook:alerts") {
 			t.Fatalf("the owner is asked %q", asked)
 		}
-		o.event("g", "DiskFuller", time.Now(), nil) // it waits with the turn, and nobody is told that it does
+		o.event("g", "DiskFuller", time.Now(), nil) // the event waits with the turn, and nobody is told so
 		o.Telegram.Say(1, 1, "/approve "+parleytest.Requested(t, asked))
 		if got := o.WaitSaid(onCall, 1)[0]; !strings.Contains(got, "Successfully wrote") {
 			t.Errorf("the first that people are told is %q", got)

@@ -87,7 +87,7 @@ func wantHeard(t *testing.T, w *parleytest.World, how string) {
 	parleytest.WaitFor(t, "the end of the job to be noted as told", func() bool {
 		return w.Count("sessions.db", "SELECT count(*) FROM jobs WHERE told = 0") == 0
 	})
-	if n, all := heardOf(w); n > 1+w.InterruptedSends() || // a send that was cut off may have arrived
+	if n, all := heardOf(w); n > 1+w.InterruptedSends() || // an interrupted send may have arrived
 		!strings.Contains(all, how) {
 		t.Errorf("it is told %d times: %s\nwant %q", n, all, how)
 	}
@@ -278,7 +278,7 @@ func TestForgettingEndsJobs(t *testing.T) {
 	wantNoProcess(t, mark)
 	parleytest.WaitFor(t, "the job's row to be gone", func() bool { return w.Count("sessions.db", "SELECT count(*) FROM jobs") == 0 })
 	p.Stop()
-	p = w.Serve() // it rewrites the file, if that was not done yet
+	p = w.Serve() // the server rewrites the file if that was not done yet
 	parleytest.WaitFor(t, "nothing to be left of it", func() bool { return len(parleytest.FilesWith(t, w.Home, "xyzzyplugh")) == 0 })
 	p.Stop()
 	if n, all := heardOf(w); n > 0 {
@@ -312,7 +312,7 @@ func TestAJobTakesNothingOutwardThatIsWrittenLater(t *testing.T) {
 	wantNoProcess(t, mark)
 	w.Telegram.Say(1, 1, "make later")
 	w.WaitSaid(1, n+2)
-	p.Kill() // the time at which the question would expire still waits on the bus
+	p.Kill() // the timer of the request still waits on the bus
 	for file, want := range map[string]int{"trusted": 1, "secret": 0, "later": 1} {
 		if found, err := filepath.Glob(filepath.Join(w.Home, "workspaces", "*", "*", file)); err != nil || len(found) != want {
 			t.Errorf("of the file %s there are %v, %v", file, found, err)

@@ -134,7 +134,7 @@ func TestATaskGoesToTheAgentThatItNeeds(t *testing.T) {
 	parleytest.Wants(t, w.WaitSaid(2, 1)[0], `"can":["file_read","file_write","ocr","session"]`, `"name":"other"`)
 	w.Telegram.Say(2, 2, "ocr")
 	parleytest.Wants(t, w.WaitSaid(2, 2)[1], "read by the reader")
-	// The other one could run commands, but not for an agent that can't.
+	// The other agent could run commands, but not for an agent without that capability.
 	w.Telegram.Say(2, 2, "shell")
 	parleytest.Wants(t, w.WaitSaid(2, 3)[2], "not_found", "They can do: file_read, file_write, ocr, session.")
 }
@@ -264,7 +264,7 @@ func TestASubAgentHasTheRightsOfItsParent(t *testing.T) {
 	})
 	all := strings.Join(parleytest.Texts(w.Telegram.Sent(2)), "\n")
 	parleytest.Wants(t, all, "permission_denied", "session", "was refused", "b.txt")
-	p.Kill() // the timer of what was asked still waits
+	p.Kill() // the timer of the request still waits on the bus
 	dirs := workspacesOf(t, w)
 	if len(dirs) != 1 {
 		t.Fatalf("there are the workspaces %v", dirs)
@@ -331,7 +331,7 @@ func TestStopReachesAnAgentThatWaitsForASubAgent(t *testing.T) {
 	w.Telegram.Say(group, 2, "@parleybot ops task one")
 	parleytest.WaitFor(t, "the sub-agent alone to be at work", func() bool {
 		return w.Count("sessions.db", "SELECT count(*) FROM entries e JOIN sessions s ON s.id = e.session WHERE s.key LIKE 'ops:agent:%' AND e.kind = 'turn_started'") == 1 &&
-			w.Count("sessions.db", "SELECT count(*) FROM message") == 1 // its task
+			w.Count("sessions.db", "SELECT count(*) FROM message") == 1 // the message with its task
 	})
 	w.Telegram.Say(group, 2, "/stop")
 	parleytest.Wants(t, w.WaitSaid(group, 1)[0], "Stopped, along with one sub-agent.")
@@ -363,7 +363,7 @@ func TestSubAgentsAreForgottenWithTheirParent(t *testing.T) {
 		}
 	}
 	p.Stop()
-	w.Serve() // it rewrites the file, which was done a moment ago already
+	w.Serve() // the server rewrites the file, which may have happened already
 	parleytest.WaitFor(t, "nothing to be left of what was said", func() bool { return len(parleytest.FilesWith(t, w.Home, "xyzzy")) == 0 })
 }
 
@@ -503,7 +503,7 @@ func TestAReportIsAsTrustedAsWhatWasRead(t *testing.T) {
 	p := w.Serve()
 	w.Telegram.Say(2, 2, "go")
 	parleytest.Wants(t, w.WaitSaid(2, 1)[0], "schedule needs approval", "strangers may have written")
-	p.Kill() // the timer of what was asked still waits
+	p.Kill() // the timer of the request still waits on the bus
 }
 
 // A task is untrusted if its parent had read strangers' words before it wrote the task. An address in such a task

@@ -78,7 +78,7 @@ func TestTurnsAtOnceOfAPersonHoldOverWorkers(t *testing.T) {
 	s.waitAsked(1)
 	s.Telegram.Say(3, 3, "second")
 	s.Telegram.Say(4, 4, "another's")
-	s.WaitSaid(4, 1) // the other worker has passed over what came before
+	s.WaitSaid(4, 1) // the other worker has skipped the earlier messages
 	if asked := s.waitAsked(2); strings.Contains(asked, "second") {
 		t.Errorf("beside the one turn that a person may have, another began: %s", asked)
 	}
@@ -104,7 +104,7 @@ func TestTurnsInAnHourOfAPersonHoldOverWorkers(t *testing.T) {
 	s.Telegram.Say(2, 2, "first, slowly")
 	s.waitAsked(1)
 	s.Telegram.Say(3, 3, "second, slowly")
-	s.waitAsked(2) // both workers have one
+	s.waitAsked(2) // each worker has a turn
 	close(s.release)
 	s.WaitSaid(2, 3)
 	s.WaitSaid(3, 2)

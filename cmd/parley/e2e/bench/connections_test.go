@@ -86,7 +86,7 @@ func (f *connectedBot) under(load func(*shape, int64)) (all, active map[string]i
 // BenchmarkConnections counts the connections of a process to PostgreSQL, at rest and while 200 people talk to the bot.
 // It also reports which part of the usual answers per second the bot reaches with four connections.
 func BenchmarkConnections(b *testing.B) {
-	const atRest = 75 * time.Second // connections that nobody needs are closed by then
+	const atRest = 75 * time.Second // unused connections are closed by then
 	b.Run("count", func(b *testing.B) {
 		counts := map[string]int{}
 		for _, f := range []*connectedBot{newConnectedBot(b, 0, "gateway,worker"), newConnectedBot(b, 0, "gateway", "worker")} {

@@ -164,7 +164,7 @@ func measureCosts(b *testing.B, people func(workers int) int64) {
 				f.measured(dialogue)
 				sums[n] = sums[n].plus(f.costs(), before)
 				sums[n].answers += float64(fleetEach * f.chats)
-				sums[n].read -= float64(f.chats) // each conversation's first
+				sums[n].read -= float64(f.chats) // the first read of each conversation
 			}
 		}
 	}

@@ -138,7 +138,7 @@ func BenchmarkFleet(b *testing.B) {
 					for _, s := range all {
 						s.measured(load.run)
 					}
-					slices.Reverse(all) // so that none is always the first
+					slices.Reverse(all) // so that no shape is always the first
 				}
 			}
 			slices.SortFunc(all, func(a, b *shape) int { return cmp.Compare(a.name, b.name) })

@@ -139,7 +139,7 @@ func oneByOne(b *testing.B, script agenttest.Script) {
 	var took []time.Duration
 	n := 0
 	for b.Loop() {
-		if n%10 == 9 { // a short conversation, as most are
+		if n%10 == 9 { // starts a new conversation, because most are short
 			x.tg.Say(42, 42, "/new")
 			n++
 			x.wait(42, n)
@@ -247,7 +247,7 @@ func starts(b *testing.B, home func() string) {
 		polled = append(polled, time.Since(x.began))
 		x.wait(1, len(answered)+1)
 		answered = append(answered, time.Since(x.began))
-		for x.tg.Unconfirmed() > 0 { // another home would answer it again
+		for x.tg.Unconfirmed() > 0 { // otherwise the next home would answer the message again
 			time.Sleep(time.Millisecond) // measuring, not testing
 		}
 		_ = x.cmd.Process.Kill()

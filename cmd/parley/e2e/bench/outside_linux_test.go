@@ -274,7 +274,7 @@ func lateMessages(b *testing.B) {
 		for c.said[42] < upTo {
 			text := "hello"
 			if c.said[42]%50 == 49 {
-				text = "/new" // a long request would be most of the time
+				text = "/new" // otherwise long requests would take most of the time
 			}
 			c.ask(b, 42, text)
 		}

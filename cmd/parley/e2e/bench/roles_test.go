@@ -67,7 +67,7 @@ func startRole(b *testing.B, role string, says bool) (*exec.Cmd, string) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() {
-		_ = in.Close() // which ends it
+		_ = in.Close() // the role ends when its standard input does
 		_ = cmd.Wait()
 	})
 	line := ""
@@ -138,7 +138,7 @@ func floor(args []string) {
 	}
 	var at atomic.Int64
 	flush := func() {
-		const size = 8 << 10 // what Parley writes, in thirds
+		const size = 8 << 10 // Parley writes this much, in three parts
 		if _, err := file.WriteAt(make([]byte, size), at.Add(size)%(4<<20)); err != nil {
 			panic(err)
 		}

@@ -75,7 +75,7 @@ func (c *contender) soak(b *testing.B, chats int64, each, anew int) tenth {
 		people.Go(func() {
 			for n := range each {
 				text := fmt.Sprint("what is to be said in message ", said+n)
-				if (said+n+int(chat))%anew == anew-1 { // the chats one after another
+				if (said+n+int(chat))%anew == anew-1 { // so that the chats restart one after another
 					text = "/new"
 				}
 				c.tg.Say(chat, chat, text)

@@ -25,7 +25,7 @@ func TestServeAnswersManyChatsInOrder(t *testing.T) {
 	}
 	const want = "number 0\n\nnumber 1\n\nnumber 2"
 	for c := range chats {
-		// What waits behind a turn is answered together.
+		// Messages that wait behind a turn are answered together.
 		var got string
 		parleytest.WaitFor(t, "all of a chat to be answered", func() bool {
 			all := parleytest.Texts(w.Telegram.Sent(int64(c + 2)))
@@ -120,7 +120,7 @@ func TestKilledWithManyTurnsInFlight(t *testing.T) {
 	for c := range chats {
 		w.Telegram.Say(int64(c+2), int64(c+2), "one")
 	}
-	for range 3 { // a turn that is cut off a fourth time without progress is given up
+	for range 3 { // a turn that is interrupted a fourth time without progress is given up
 		sends := w.Telegram.Sends()
 		asked := w.Model.Asked()
 		p := w.Serve()
@@ -180,8 +180,8 @@ func TestMessageReachesPairedChatsAndNoOthers(t *testing.T) {
 	w.Telegram.Say(5000, 5000, "hello")
 	w.WaitSaid(5000, 2)
 
-	// In a group they reach the chat in which they were paired; nobody else does,
-	// the owner included, or is told of it.
+	// From a group, a paired person can have the agent send a message to their own private chat. Nobody else can, not
+	// even the owner.
 	const group = -77
 	w.Telegram.Say(group, 5000, "@parleybot tell 5000")
 	if got := w.WaitSaid(5000, 3); got[2] != "User 5000 (telegram:5000) asked me, in telegram:-77, to tell you:\n\npsst" {
@@ -189,7 +189,7 @@ func TestMessageReachesPairedChatsAndNoOthers(t *testing.T) {
 	}
 	w.WaitSaid(group, 1)
 	for i, chat := range []string{"5000", "777"} {
-		w.Telegram.Say(parleytest.Owner, parleytest.Owner, "tell "+chat) // what is said in mid-turn would join the turn
+		w.Telegram.Say(parleytest.Owner, parleytest.Owner, "tell "+chat) // a message during a turn would join the turn
 		got := w.WaitSaid(parleytest.Owner, i+1)[i]
 		if other := strings.Count(got, "telegram:5000"); !strings.Contains(got, "permission_denied") || !strings.Contains(got, "These may be: telegram:1.") || other > 0 && chat != "5000" {
 			t.Errorf("a message to %s: %q, want it refused, naming what the owner may reach", chat, got)

@@ -18,7 +18,7 @@ import (
 func TestWhatAnotherProcessRemembersIsKnownToTheNextTurn(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
-	shown := map[string]string{} // by what was said: all that its turn read
+	shown := map[string]string{} // by message: everything that its turn was shown
 	place := sqldbtest.New(t)
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
 		said := strings.TrimPrefix(r.Said(), "@parleybot ")

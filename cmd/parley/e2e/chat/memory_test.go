@@ -86,7 +86,7 @@ may = ["agent"]
 	o.WaitSaid(1, 2)
 	o.WaitSaid(3, 1)
 	o.WaitSaid(group, 1)
-	o.Telegram.Say(group, 2, "@parleybot themselves: "+attempt) // where others read along
+	o.Telegram.Say(group, 2, "@parleybot themselves: "+attempt) // a group in which other people read along
 	o.WaitSaid(group, 2)
 	posted := o.Ask("POST", "/v1/messages", fmt.Sprintf(`{"to":"agent","text":%s}`, quotedJSON("program: "+attempt)), parleytest.Bearer("curious-token-0000000000")...)
 	if posted.Status != 202 {
@@ -114,7 +114,7 @@ may = ["agent"]
 			t.Errorf("chat %d has %q", chat, all)
 		}
 	}
-	// They themselves are shown it, also where a later conversation begins.
+	// The person is shown it, also at the beginning of a later conversation.
 	o.Telegram.Say(2, 2, "/new")
 	o.WaitSaid(2, 2)
 	before := len(c.saw("again", secret))

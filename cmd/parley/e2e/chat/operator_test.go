@@ -36,7 +36,7 @@ func TestAnOperatorsAnswerKilledAtEachPoint(t *testing.T) {
 			w.WaitSaid(2, 1)
 			header := append(w.OwnerHeader(), "Idempotency-Key", "k")
 			p := first
-			parleytest.WaitFor(t, "the answer to be accepted", func() bool { // who gets no answer asks again
+			parleytest.WaitFor(t, "the answer to be accepted", func() bool { // a client without an answer sends the request again
 				if p == first && first.HasEnded() {
 					p = w.Up()
 				}

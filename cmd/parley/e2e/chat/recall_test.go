@@ -146,7 +146,7 @@ func TestWhatWasSaidIsFoundInOtherWords(t *testing.T) {
 	for _, text := range []string{"the weather is mild", "bring milk", "nobody called", "the lighthouse keeper sleeps"} {
 		d.say(2, 2, text)
 	}
-	for _, column := range []string{"indexed", "embedded"} { // each is brought up to date within 15 seconds, one after the other
+	for _, column := range []string{"indexed", "embedded"} { // the server updates each within 15 seconds, one after the other
 		parleytest.WaitFor(t, "all that was said to be "+column, func() bool {
 			return d.Count("sessions.db", "SELECT count(*) FROM sessions WHERE key = 'main:telegram:2' AND last > 0 AND last = "+column) == 1
 		})
@@ -251,7 +251,7 @@ func TestWhatAStrangerWroteIsMarkedWhenItIsFound(t *testing.T) {
 	if said := d.Telegram.Sent(3); len(said) != 1 {
 		t.Errorf("chat 3 got %q", parleytest.Texts(said))
 	}
-	p.Kill() // the time at which the questions would expire still waits on the bus
+	p.Kill() // the timers of the requests still wait on the bus
 }
 
 // A new conversation begins with a summary of what was done before, and the summary costs nothing later. A search finds
@@ -270,7 +270,7 @@ func testWhatWasDone(t *testing.T, place string) {
 	s := &seeker{}
 	d := dialogue{parleytest.New(t, s.model, more), s}
 	p := d.Serve()
-	last := func() string { // without the prompt
+	last := func() string { // without the system prompt
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		_, conversation, _ := strings.Cut(messagesOf(t, []byte(d.bodies[len(d.bodies)-1])), `{"role":"user"`)
@@ -351,7 +351,7 @@ func TestAHomeOfTheReleaseBeforeIsIndexedThoughItIsKilled(t *testing.T) {
 		t.Fatalf("only %d chats were left to be indexed when it was killed", left)
 	}
 	d.Serve()
-	d.say(2, 2, "a new "+wordOf(0)+", beside those of before") // it serves meanwhile
+	d.say(2, 2, "a new "+wordOf(0)+", beside those of before") // the server serves while it indexes
 	parleytest.WaitFor(t, "the rest to be indexed", func() bool { return waiting() == 0 })
 	for chat, n := range map[int]int{0: 0, chats / 2: each / 2, chats - 1: each - 1} {
 		out, errs, code := d.Run("recall", "--limit", "50", "--session", fmt.Sprint("main:telegram:", 100+chat), wordOf(n))

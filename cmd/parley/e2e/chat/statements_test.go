@@ -33,7 +33,7 @@ func TestWhatATurnAsksOfTheServers(t *testing.T) {
 	for _, c := range []struct {
 		name, said, more string
 		statements       int // of one turn, at most
-		published        int // what Redis publishes for one turn, at most: the events that the gateway hears, and the offer to the worker
+		published        int // the most that Redis publishes for one turn: the events for the gateway, and the offer to the worker
 	}{
 		{"without tools", "hello", "", 5, 7},
 		{"without tools, with caps on money", "hello", "[budget]\nuser_day = 100000\nday = 1000000\nmonth = 10000000\n", 5, 7},
@@ -78,18 +78,18 @@ func TestWhatATurnAsksOfTheServers(t *testing.T) {
 			asked = slices.DeleteFunc(asked, ofUpkeep.MatchString)
 			all := len(asked)
 			asked = slices.DeleteFunc(asked, func(a string) bool { return ofIndexing.MatchString(strings.Join(strings.Fields(a), " ")) })
-			if n := all - len(asked); n > 2*turns+5 { // a pass has about twenty
+			if n := all - len(asked); n > 2*turns+5 { // each pass of upkeep makes about twenty statements
 				t.Errorf("%d statements for %d turns index what was said", n, turns)
 			}
 			t.Logf("%d statements, %d round trips, %d events published", len(asked)/turns, trips/turns, published/turns)
-			if len(asked) > turns*c.statements+turns/2 { // some are made once in a while
+			if len(asked) > turns*c.statements+turns/2 { // some statements are made only now and then
 				t.Errorf("%d statements for %d turns, want %d for each:\n%s", len(asked), turns, c.statements, tally(asked))
 			}
-			if published > turns*c.published+turns/2 { // the end of the turn before them may be among them
+			if published > turns*c.published+turns/2 { // the end of an earlier turn may be among these
 				t.Errorf("PUBLISH %d times for %d turns, want at most %d for each", published, turns, c.published)
 			}
 			asked, _ = redis.take()
-			for _, s := range []string{"script publish", "script settle"} { // in and out
+			for _, s := range []string{"script publish", "script settle"} { // for the incoming and the outgoing message
 				if n := len(slices.DeleteFunc(slices.Clone(asked), func(a string) bool { return a != s })); n != 2*turns {
 					t.Errorf("%s: %d times for %d turns, want twice for each:\n%s", s, n, turns, tally(asked))
 				}

@@ -41,7 +41,7 @@ func TestTwoTerminalsSideBySide(t *testing.T) {
 	if strings.Contains(again.Content(), "this is") {
 		t.Errorf("the conversation was not given back: %q", again.Content())
 	}
-	w.Telegram.Say(2, 2, "hello") // and the platform goes on
+	w.Telegram.Say(2, 2, "hello") // the platform keeps working
 	w.WaitSaid(2, 1)
 	again.Leaves()
 	two.Leaves()
@@ -52,7 +52,7 @@ func TestTwoTerminalsSideBySide(t *testing.T) {
 func TestStopFromElsewhere(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
-		// What was said in a turn that was stopped stands before what is said next.
+		// What was said in a stopped turn comes before the next message.
 		words := strings.Fields(r.Said())
 		if words[len(words)-2] == "slow" {
 			return agenttest.Reply("too late").WaitFor(make(chan struct{}))
@@ -104,7 +104,7 @@ func TestTerminalOutlivesServe(t *testing.T) {
 			one.Types("second")
 			one.Sees("you said second")
 			one.Leaves()
-			// Until all is drawn an answer may stand there twice.
+			// While the terminal is still drawing, an answer may be there twice.
 			parleytest.WaitFor(t, "the answer to be shown once", func() bool { return strings.Count(one.Content(), "you said first") == 1 })
 		})
 	}

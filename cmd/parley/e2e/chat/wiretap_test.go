@@ -54,7 +54,7 @@ func newWiretap(t *testing.T, place string, read func(*wiretap, *bufio.Reader) e
 	})
 	t.Cleanup(func() {
 		listener.Close()
-		serving.Wait() // the program has ended before, as cleanups run in reverse order
+		serving.Wait() // the program has ended before, because cleanups run in reverse order
 	})
 	return w, u.String()
 }
@@ -70,11 +70,11 @@ func (w *wiretap) serve(client net.Conn) {
 	var answers sync.WaitGroup
 	answers.Go(func() {
 		defer client.Close()
-		_, _ = io.Copy(line, server) // ends with either of them
+		_, _ = io.Copy(line, server) // ends when either connection does
 	})
 	defer answers.Wait()
 	defer server.Close()
-	_ = w.read(w, bufio.NewReaderSize(line, 64<<10)) // likewise
+	_ = w.read(w, bufio.NewReaderSize(line, 64<<10)) // ends when either connection does
 }
 
 // A line is one connection. What is read from it was sent by the client and is passed on to the server; what is written

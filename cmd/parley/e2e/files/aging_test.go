@@ -18,7 +18,7 @@ import (
 // that asks for the file afterwards fails and says why.
 func TestAFileThatSomebodySentIsKeptAsLongAsItsTurn(t *testing.T) {
 	t.Parallel()
-	var path string // of the file, once it is known
+	var path string // the path of the file, once it is known
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
 		if r.Said() != "where is it?" {
 			return agenttest.Reply("seen")
@@ -48,11 +48,11 @@ func TestAFileThatSomebodySentIsKeptAsLongAsItsTurn(t *testing.T) {
 	if len(sent) != 2 || len(views) != 2 {
 		t.Fatalf("the workspace has %q and %q", sent, views)
 	}
-	if strings.Contains(sent[0], "/11-") { // the second one's number
+	if strings.Contains(sent[0], "/11-") { // the number of the second file
 		slices.Reverse(sent)
 	}
 	path = "attachments/" + filepath.Base(sent[0])
-	// Time passes for the first turn: its entries and all files are old.
+	// The first turn becomes old: its entries and all files.
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.Home, "sessions.db"))
 	parleytest.Must(t, err)
 	_, err = db.Exec("UPDATE entries SET at = '2020' || substr(at, 5) WHERE turn = (SELECT turn FROM entries WHERE n = 1)")

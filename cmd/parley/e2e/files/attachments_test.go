@@ -43,7 +43,7 @@ func TestAnAlbumIsSeenOnce(t *testing.T) {
 			}
 			files, err := filepath.Glob(filepath.Join(w.Home, "workspaces", "main", "*", "attachments", "*"))
 			parleytest.Must(t, err)
-			// A process that is killed while it writes another file leaves that behind for a while.
+			// A process that is killed while it writes a file leaves a second, partial file for a while.
 			files = slices.DeleteFunc(files, func(name string) bool { return workspace.IsTemporary(filepath.Base(name)) })
 			if len(files) != 2 {
 				t.Errorf("the workspace has %q", files)

@@ -56,7 +56,7 @@ func TestATerminalSendsFiles(t *testing.T) {
 		if raw, err := os.ReadFile(found[0]); err != nil || string(raw) != "what I noted" {
 			t.Errorf("the file holds %q, %v", raw, err)
 		}
-		// The next message makes room: what was fetched is not kept twice.
+		// The next message removes the earlier upload, because a fetched file is not kept twice.
 		if out, errs, code := w.Run("chat", "-m", "again @"+picture); code != 0 || !strings.Contains(out, "red 40") {
 			t.Errorf("again: %d %q %q", code, out, errs)
 		}
@@ -154,7 +154,7 @@ func TestAFileComesOverTheNetwork(t *testing.T) {
 			parleytest.Must(t, os.WriteFile(notes, []byte("what I noted"), 0o600))
 			const session = "main:web:team:work"
 			p := o.Up("PARLEY_KILL_AT=" + at)
-			// By hand what nobody may, and what is no file.
+			// These requests lack the right to send, or send something other than a file.
 			body := `{"to": "agent", "text": "read", "session": "work", "files": [{"name": "notes.txt", "data": "` + base64.StdEncoding.EncodeToString([]byte("x")) + `"}]}`
 			if got := o.Ask("POST", "/v1/messages", body, parleytest.Bearer(other)...); got.Status != http.StatusForbidden {
 				t.Errorf("a token that may not: %+v", got)
@@ -180,7 +180,7 @@ func TestAFileComesOverTheNetwork(t *testing.T) {
 				err = c.Say(t.Context(), in) // as the terminal does
 			}
 			parleytest.Must(t, err)
-			parleytest.Must(t, c.Say(t.Context(), in)) // once more, as after an answer that was lost
+			parleytest.Must(t, c.Say(t.Context(), in)) // a repeat, as after a lost answer
 			parleytest.WaitFor(t, "the answer", func() bool {
 				got := o.Ask("GET", "/v1/sessions/"+url.PathEscape(session), "", parleytest.Bearer(token)...)
 				return json.Valid([]byte(got.Body)) && strings.Contains(got.Body, `"kind":"turn_done"`)

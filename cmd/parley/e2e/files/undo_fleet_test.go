@@ -103,7 +103,7 @@ func TestUndoByAnotherWorker(t *testing.T) {
 		t.Fatalf("the shell has changed nothing: %v", after)
 	}
 	parleytest.Wants(t, s.say("/undo list"), "• 2, ", "• 1, ")
-	s.next() // the worker that has made the change is busy
+	s.next() // the worker that made the change is busy
 	parleytest.Wants(t, s.say("/undo"), "I've undone what I changed (change 2", "Restored", "edited", "Removed", "made/", "/undo 3 reverses this")
 	wantContents(t, "undone", contents(t, dir), before)
 	parleytest.Wants(t, s.say("what happened?"), "read: ", "I've undone what I changed")
@@ -111,7 +111,7 @@ func TestUndoByAnotherWorker(t *testing.T) {
 	parleytest.Wants(t, s.say("/undo 3"), "I've undone the undo (change 3")
 	wantContents(t, "the undo undone", contents(t, dir), after)
 
-	// Each has changed the same file after the other, with the same size.
+	// Both workers have changed the same file, with the same size, one after the other.
 	s.say("run printf 1 > turns")
 	s.say("run printf 2 > turns")
 	s.say("run printf 3 > turns")
@@ -124,7 +124,7 @@ func TestUndoByAnotherWorker(t *testing.T) {
 	parleytest.Wants(t, s.say("/undo"), "Removed: turns")
 	wantContents(t, "all undone", contents(t, dir), after)
 
-	// A worker that dies in mid-turn leaves to the other what it has changed.
+	// If a worker dies during a turn, the other worker can undo the turn's changes.
 	s.next()
 	s.Telegram.Say(2, 2, "run echo late >> edited; touch begun; exec sleep 1000")
 	parleytest.WaitFor(t, "the command to run", func() bool { _, err := os.Stat(filepath.Join(dir, "begun")); return err == nil })

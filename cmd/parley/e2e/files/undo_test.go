@@ -117,7 +117,7 @@ func TestUndoInAChat(t *testing.T) {
 		t.Fatalf("the shell has changed nothing: %v", after)
 	}
 	parleytest.Wants(t, say("changes"), `"number":2`, `"change":"modified"`, `"path":"edited"`, `"path":"made/"`)
-	say("run ls; cat edited") // which changes nothing
+	say("run ls; cat edited") // the command changes nothing
 	parleytest.Wants(t, say("/undo list"), "• 2, ", "• 1, ", "/undo NUMBER")
 	parleytest.Wants(t, say("/undo"), "I've undone what I changed (change 2", "Restored", "edited", "Removed", "made/", "/undo 3 reverses this")
 	wantContents(t, "undone", contents(t, dir), before)

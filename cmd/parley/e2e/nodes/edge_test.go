@@ -190,14 +190,14 @@ func TestTheServerIsKilledInAnEdgeCall(t *testing.T) {
 	report := <-begun
 	p.Kill()
 	p = w.Up()
-	parleytest.WaitFor(t, "the answer", func() bool { // the agent says it until somebody hears it
+	parleytest.WaitFor(t, "the answer", func() bool { // the agent repeats its report until it is acknowledged
 		a.Report(report)
 		return len(w.Telegram.Sent(3)) > 0
 	})
 	parleytest.Wants(t, w.WaitSaid(3, 1)[0], "it gave", "temp=45.6°C")
 	w.Telegram.Say(4, 4, "the pin?")
 	report = <-begun
-	parleytest.WaitFor(t, "the other answer", func() bool { // after so many reports, some more may be dropped
+	parleytest.WaitFor(t, "the other answer", func() bool { // a few more reports may be dropped after so many
 		a.Report(report)
 		return len(w.Telegram.Sent(4)) > 0
 	})

@@ -49,7 +49,7 @@ func TestAFleetIsKilled(t *testing.T) {
 	if a := w.Ask("POST", "/v1/nodes/pi/accept", "{}", boss...); a.Status != 200 {
 		t.Fatal(a.Body)
 	}
-	for i := int64(2); ; i++ { // the worker hears of it a moment later
+	for i := int64(2); ; i++ { // the worker gets the node's tools a moment later
 		w.Telegram.Say(i, i, "run: echo it works;;")
 		if said := w.WaitSaid(i, 1)[0]; strings.Contains(said, "it works") {
 			break

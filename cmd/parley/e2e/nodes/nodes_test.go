@@ -162,7 +162,7 @@ func TestANodeRunsACommand(t *testing.T) {
 		out, _, _ := w.Run("nodes", "list")
 		return strings.Contains(out, "away since")
 	})
-	w.Telegram.Say(3, 3, "run: echo nobody is there;;") // in another conversation, which has read nothing untrusted yet
+	w.Telegram.Say(3, 3, "run: echo nobody is there;;") // another conversation, which has read nothing untrusted yet
 	parleytest.Wants(t, w.WaitSaid(3, 1)[0], "node_away", "the node pi has been away since")
 	n.start()
 	here(w)

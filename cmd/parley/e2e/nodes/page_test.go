@@ -59,14 +59,14 @@ func newReader(t *testing.T, w *parleytest.HTTPWorld) *reader {
 	program, err := parleytest.Binary()
 	parleytest.Must(t, err)
 	for place, line := range map[string]string{
-		// Nobody sits there who could be asked.
+		// There is no terminal, so nothing can ask for input.
 		"server": fmt.Sprintf(`case "$1 $2" in "nodes accept") set -- "$@" --yes;; esac; exec %s --home %s --config %s "$@"`, program, w.Home, w.File),
 		"pi":     "exec " + program + ` "$@"`,
 	} {
 		r.programs[place] = t.TempDir()
 		parleytest.Must(t, os.WriteFile(filepath.Join(r.programs[place], "parley"), []byte("#!/bin/sh\n"+line+"\n"), 0o700)) //nolint:gosec // it is a program
 	}
-	sensors, err := os.MkdirTemp("/var/tmp", "sensors") // not below /tmp: commands have one of their own
+	sensors, err := os.MkdirTemp("/var/tmp", "sensors") // not below /tmp, because commands have a /tmp of their own
 	parleytest.Must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(sensors) })
 	sensors, err = filepath.Abs(sensors)
@@ -86,7 +86,7 @@ func (r *reader) follow(s pageStep) {
 	r.t.Helper()
 	text := r.instead.Replace(s.text)
 	switch {
-	case s.place == "server" && s.file != "": // the page says to add it
+	case s.place == "server" && s.file != "": // the page says to append this to the file
 		old, err := os.ReadFile(r.w.File)
 		parleytest.Must(r.t, err)
 		parleytest.Must(r.t, os.WriteFile(r.w.File, append(old, text...), 0o600))

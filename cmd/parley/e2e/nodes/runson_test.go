@@ -63,7 +63,8 @@ func TestAnAgentWorksOnANode(t *testing.T) {
 	}
 	w.Telegram.Say(2, 2, "/undo")
 	parleytest.Wants(t, w.WaitSaid(2, 2)[1], "nothing to undo")
-	// What the node returns is written by strangers here, so people are asked about what follows, and see the command.
+	// What the node returns counts as written by strangers, so the next call needs an approval, and the request shows
+	// the command.
 	w.Telegram.Say(2, 2, `call: exec_shell {"command":"echo rebooting"};;`)
 	asked := w.WaitSaid(2, 3)[2]
 	parleytest.Wants(t, asked, "echo rebooting", "run on the node pi")

@@ -102,7 +102,7 @@ func (s *sshd) serve(program string, conn *net.TCPConn) {
 	defer socket.Close()
 	cmd := exec.Command(program, "-i", "-f", filepath.Join(s.dir, "sshd_config"), "-E", filepath.Join(s.dir, "log"))
 	cmd.Stdin, cmd.Stdout = socket, socket
-	_ = cmd.Run() // its code is that of a client that was killed, too
+	_ = cmd.Run() // the exit code may be that of a killed client
 }
 
 // An agent works over the real ssh and sshd, even if the connection is killed in the middle of a call.

@@ -29,7 +29,7 @@ func newOpsBench(b *testing.B) *ops {
 	if err != nil {
 		b.Fatal(err)
 	}
-	// A sender of everything, so that each message can have a chat of its own.
+	// The token may send to every chat, so that each message can have a chat of its own.
 	wide := strings.Replace(string(text), `may = ["send:ci"]`, `may = ["send"]`, 1)
 	if err := os.WriteFile(o.File, []byte(wide), 0o600); err != nil {
 		b.Fatal(err)

@@ -29,9 +29,9 @@ func TestNotificationsKilledAtEachPoint(t *testing.T) {
 			began := time.Now()
 			first := o.Up("PARLEY_KILL_AT=" + at)
 			p := first
-			for _, status := range []string{"firing", "resolved"} { // the second edits what is there by then
+			for _, status := range []string{"firing", "resolved"} { // the second alert edits the message of the first
 				body := alertOf("DiskFull", "critical", status, began)
-				parleytest.WaitFor(t, "the alert to be accepted", func() bool { // who is not answered posts again
+				parleytest.WaitFor(t, "the alert to be accepted", func() bool { // a sender without an answer posts again
 					if p == first && first.HasEnded() {
 						p = o.Up()
 					}

@@ -78,7 +78,7 @@ func TestMetricsOfAServer(t *testing.T) {
 			t.Errorf("%s: %s", problem.Metric, problem.Text)
 		}
 	}
-	// A value may have the digits of a chat's id by chance, and so may the program's revision.
+	// A value, or the program's revision, may contain the digits of a chat's id by chance.
 	names := regexp.MustCompile(`(?m)^parley_build_info.*| \S+$`).ReplaceAllString(page, "")
 	for _, leak := range []string{"DiskFull", alertsSlack, alertsDiscord, opsSecrets["slack"]} {
 		if strings.Contains(names, leak) {
@@ -98,7 +98,7 @@ func TestMetricsOfATurn(t *testing.T) {
 	w.WaitSaid(2, 1)
 	var page string
 	const done = `parley_turn_seconds_count{result="done"}`                       // counted last
-	for deadline := time.Now().Add(30 * time.Second); value(page, done) != "1"; { // the answer may be there a moment sooner
+	for deadline := time.Now().Add(30 * time.Second); value(page, done) != "1"; { // the answer may arrive a moment before
 		if time.Now().After(deadline) {
 			t.Fatalf("%s is %q", done, value(page, done))
 		}

@@ -169,7 +169,7 @@ func TestWhatIsRefusedGoesToTheFallback(t *testing.T) {
 	}
 	o.WaitSaid(alertsTelegram, 1)
 	var state parleytest.Answer
-	parleytest.WaitFor(t, "the fallback in its state", func() bool { // a little later than it has failed
+	parleytest.WaitFor(t, "the fallback in its state", func() bool { // slightly after the failure
 		state = o.delivered(id)
 		return strings.Contains(state.Body, `"fallback":{"address":"telegram:42","state":"sent"}`)
 	})
@@ -211,8 +211,8 @@ func TestPaceOfEachPlatform(t *testing.T) {
 // that no message waited much longer than necessary.
 func paced(t *testing.T, where string, times []time.Time, n int, every time.Duration, burst int) {
 	t.Helper()
-	// What left in time may arrive late on a busy machine, and then seems to be
-	// too near to what follows.
+	// A message that was sent in time may arrive late on a busy machine, and then seems to be too close to the next
+	// one.
 	const blur = 400 * time.Millisecond
 	if len(times) != n {
 		t.Fatalf("%s has %d messages, want %d", where, len(times), n)
@@ -246,10 +246,9 @@ func TestTwinsAreSentOnceAndResolvedEdits(t *testing.T) {
 	if first.Status != http.StatusAccepted || twin.Status != first.Status || twin.ID() != first.ID() {
 		t.Errorf("twins were answered %+v and %+v", first, twin)
 	}
-	// What is in the middle of being sent when its server is killed may be sent
-	// to Telegram twice.
+	// A message that is being sent when its server is killed may be sent to Telegram twice.
 	o.delivered(first.ID())
-	// A second process takes the rest.
+	// A second process sends the rest.
 	p.Kill()
 	p = o.Up()
 	if twin := o.alert(alertOf("DiskFull", "critical", "firing", began)); twin.ID() != first.ID() {

@@ -75,7 +75,7 @@ func TestWhatIsRefusedOverHTTP(t *testing.T) {
 			t.Errorf("%s: a header is missing: %v", c.name, got.Header)
 		}
 	}
-	// What it does go by, it is asked by.
+	// A request with the server's own name as its host and origin is accepted.
 	if got := o.Ask("POST", "/v1/messages", toCI, with(ci, "Host", "parley.internal", "Origin", "http://parley.internal")...); got.Status != http.StatusAccepted {
 		t.Errorf("under its own name: %+v", got)
 	}
@@ -144,7 +144,7 @@ func TestWhatIsNotDurableIsRefused(t *testing.T) {
 	}
 	defer db.Close()
 	db.SetMaxOpenConns(1)
-	if _, err := db.Exec("BEGIN IMMEDIATE"); err != nil { // as a disk that takes nothing
+	if _, err := db.Exec("BEGIN IMMEDIATE"); err != nil { // like a disk that accepts no writes
 		t.Fatal(err)
 	}
 	body := alertOf("DiskFull", "critical", "firing", began)

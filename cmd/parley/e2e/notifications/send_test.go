@@ -49,7 +49,7 @@ func TestSendThroughServe(t *testing.T) {
 	if got := o.Telegram.Sent(fallbackChat); got[len(got)-1].Text != "-1 degrees, --wait and see" {
 		t.Errorf("Telegram has %q", parleytest.Texts(got))
 	}
-	// Standard input is read where no text is given, and only then.
+	// The command reads standard input only if no text is given.
 	piped := o.Command("send", "--to", "telegram:42", "--wait")
 	piped.Stdin = strings.NewReader("one\ntwo\n")
 	if out, err := piped.CombinedOutput(); err != nil {
@@ -93,10 +93,10 @@ func TestSendTellsOutcomes(t *testing.T) {
 		t.Errorf("a failure is told as %q %q", out, errs)
 	}
 	_, id, _ := strings.Cut(strings.TrimSpace(out), "\nid ")
-	parleytest.WaitFor(t, "the fallback to have it", func() bool { // a little later than it has failed
+	parleytest.WaitFor(t, "the fallback to have it", func() bool { // slightly after the failure
 		return strings.Contains(o.Ask("GET", "/v1/messages/"+id, "", o.OwnerHeader()...).Body, `"fallback":{"address":"telegram:42","state":"sent"}`)
 	})
-	// The worst of all counts.
+	// The exit code is that of the worst outcome.
 	o.send(parleytest.ExitUnknown, "--to", "telegram:-10033", "--to", "ops-discord:1122", "--to", "slack:C0BUILDS", "--wait", "--timeout", "3s", "x")
 	o.send(parleytest.ExitFailed, "--to", "oncall", "--wait", "--timeout", "3s", "x")
 	p.Kill()

@@ -38,7 +38,7 @@ func TestTheFirstAnswerIsSeenAmongManyConversations(t *testing.T) {
 				t.Errorf("after %d more answers: %v", n-19, err)
 			}
 			return
-		case <-time.After(time.Second): // it looks twice a second, and answers of before do not count
+		case <-time.After(time.Second): // the client looks twice a second, and earlier answers do not count
 		}
 	}
 }

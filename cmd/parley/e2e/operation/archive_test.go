@@ -208,7 +208,7 @@ func TestTheAuditIsArchivedInABucket(t *testing.T) {
 		t.Errorf("config check: %s", out)
 	}
 	p.Stop()
-	// Owners are told once that has been so for a day.
+	// Owners are told once, after the bucket has refused uploads for a day.
 	writeHome(t, w, "UPDATE audit_archive SET failing = ?", time.Now().Add(-25*time.Hour).UnixMicro())
 	w.Telegram.Say(1, 1, "/start")
 	p = w.Serve()

@@ -35,7 +35,7 @@ func interrupt(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	parleytest.Must(t, cmd.Process.Signal(syscall.SIGINT))
 	parleytest.Must(t, cmd.Process.Signal(syscall.SIGCONT))
-	_ = cmd.Wait() // its exit code says it
+	_ = cmd.Wait() // the command exits with an error, because it was interrupted
 }
 
 // shownBy runs a command on a terminal until it ends, and returns all that the terminal was sent. The command must show

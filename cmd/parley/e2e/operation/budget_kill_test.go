@@ -86,13 +86,14 @@ func TestTwelveMessagesAreAnsweredThroughFourKills(t *testing.T) {
 			}
 		}
 		parleytest.WaitFor(t, "three turns to be at the model", func() bool { return model.isLeft(3) })
-		// What turns of the life before have set aside that nobody has resumed is settled within a minute of its end.
+		// The server settles money that turns of its earlier life have reserved within a minute, if nobody has resumed
+		// these turns.
 		c, began := standing(), time.Now()
 		for c.Reserved > 3*250_000 && time.Since(began) < 2*parleytest.Patience { // a busy machine may take longer
 			<-time.After(100 * time.Millisecond)
 			c = standing()
 		}
-		if c.Reserved < 3*4096*25 || c.Reserved > 3*250_000 { // what was cut off in each life counts, and a call's worst case
+		if c.Reserved < 3*4096*25 || c.Reserved > 3*250_000 { // the calls that were interrupted in each life count, each at its highest possible cost
 			t.Errorf("life %d: %+v", life, c)
 		}
 		if out, _, _ := w.Run("usage"); !strings.Contains(out, "SET ASIDE") || !strings.Contains(out, "person:telegram:2") {

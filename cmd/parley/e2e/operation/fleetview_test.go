@@ -65,7 +65,7 @@ func TestProcessesOfAFleet(t *testing.T) {
 	w.Telegram.Say(2, 2, "hang")
 	var now fleetStatus
 	parleytest.WaitFor(t, "all processes to say what they are, and the turn to run", func() bool {
-		now = readFleetStatus(t, w) // of a home of its own, where no server runs
+		now = readFleetStatus(t, w) // run in a home of its own, in which no server runs
 		gateways := now.byRole("gateway")
 		return len(now.Fleet.Processes) == 3 && len(gateways) == 1 && len(now.byRole("worker")) == 2 && now.Turns.Count == 1 &&
 			slices.Contains(gateways[0].Holds, "receive/telegram") && slices.Contains(gateways[0].Holds, "dispatch/telegram")
@@ -106,7 +106,7 @@ func TestProcessesOfAFleet(t *testing.T) {
 	})
 	older := now.byRole("worker")[0].Name
 	parleytest.WaitFor(t, "a process that does not tell to be listed", func() bool {
-		undescribe(t, store, older) // again, because it describes itself when it holds something else
+		undescribe(t, store, older) // repeated, because the process describes itself again when it holds something else
 		now = readFleetStatus(t, w)
 		last := now.Fleet.Processes[len(now.Fleet.Processes)-1]
 		return len(now.Fleet.Processes) == 2 && last.Name == older && last.Role == "" && last.Started == nil

@@ -22,7 +22,7 @@ func TestAHomeThatOthersCanWriteDoesNotStart(t *testing.T) {
 		path string
 		mode os.FileMode
 		home os.FileMode
-		want string // "" where it starts
+		want string // "" if serve starts
 	}{
 		{"its group writes the home", "", 0, 0o770, "mode 0770"},
 		{"everybody writes the home", "", 0, 0o757, "mode 0757"},

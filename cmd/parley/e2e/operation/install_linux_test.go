@@ -32,7 +32,7 @@ func TestInstallAndUninstall(t *testing.T) {
 			parleytest.Must(t, os.Chmod(filepath.Join(programs, name), 0o755)) //nolint:gosec // the other user runs them
 		}
 	}
-	program := filepath.Join(programs, "parley") // where the other user gets at it
+	program := filepath.Join(programs, "parley") // a place that the other user can read
 	parleytest.Must(t, os.Link(b.command().Path, program))
 	run := func(key string, args ...string) (string, error) {
 		cmd := b.command(append([]string{"serve"}, args...)...)

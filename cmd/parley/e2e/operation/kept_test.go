@@ -80,7 +80,7 @@ func keptNames() map[string]string {
 	const process = "none: it is of the process that runs"
 	return map[string]string{
 		"sessions.db": "as its tables", "bus.db": "as its tables: it is there only if the store is on a server and the bus is not",
-		// What an older release has left; all of it is in sessions.db.
+		// These are files of an older release; sessions.db contains all their data.
 		"bus.db.before-1000":  "forget, retention: gone before anything is erased; backup, restore, migrate, export: left out",
 		"book.db.before-1000": "forget, retention: gone before anything is erased; backup, restore, migrate, export: left out",
 		// Beside the sessions it has ~outgoing, files that wait to be sent, and ~undo, what
@@ -100,9 +100,9 @@ func keptKeys() []string {
 	return []string{
 		"state", "heads", "due", "leased", "mail", "dead", "graves", "seen", // mail: by sender and session
 		"events", "feed", // events: by session
-		"clock", "contact", "topics", "wake", "pause", "hold", "waiting", "nudge", "notes", "released", "forgotten", "shards", // nothing that somebody said
+		"clock", "contact", "topics", "wake", "pause", "hold", "waiting", "nudge", "notes", "released", "forgotten", "shards", // contain nothing that people said
 		"working", "begun", "counted", // by a hash of a person's id, ids of turns: forget leaves them, or who is forgotten might ask without a limit; they go after an hour
-		"last",     // by a hash of a session's key, a process: it goes after ten minutes
+		"last",     // a process, by a hash of a session's key; expires after ten minutes
 		"claimers", // a channel to which nothing is published
 	}
 }

@@ -129,7 +129,7 @@ func (m *moving) migrate(env ...string) (stdout, stderr string, code int) {
 	cmd.Env = append(cmd.Env, env...)
 	var out, errs parleytest.SyncBuffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	_ = cmd.Run() // its exit code says it
+	_ = cmd.Run() // the exit code is returned below
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
@@ -166,7 +166,7 @@ func (m *moving) arrived() {
 		if err != nil || len(dead) != 1 || dead[0].Message.ID != "hopeless" || dead[0].Reason != "it was in vain" {
 			m.T.Errorf("dead letters are %+v, %v", dead, err)
 		}
-		// A platform hands over again what was taken and is settled.
+		// The platform delivers messages again that were already settled.
 		key := hometest.Key(m.T, "9")
 		if err := b.Publish(ctx, bus.InboundTopic, bus.Message{ID: "hopeless", Key: key, Body: []byte("{}")}); err != nil {
 			m.T.Error(err)
@@ -290,7 +290,7 @@ func TestMigrateRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	occupied("where sessions are", "name an empty database")
-	// All of this has left the home as it was.
+	// None of these commands has changed the home.
 	if _, err := os.Stat(filepath.Join(m.Home, "moved.json")); err == nil {
 		t.Error("the home is noted as moved")
 	}

@@ -304,7 +304,7 @@ func TestRootInAnothersHome(t *testing.T) {
 		t.Skip("only root can act in another's home: run it as root")
 	}
 	const uid = 64321
-	open := func(path string) { // for the other user, who is to reach the program and the home
+	open := func(path string) { // the other user has to reach the program and the home
 		for ; path != os.TempDir() && path != "/"; path = filepath.Dir(path) {
 			if err := os.Chmod(path, 0o755); err != nil {
 				t.Fatal(err)
@@ -349,14 +349,14 @@ func TestRootInAnothersHome(t *testing.T) {
 		}
 		of(fmt.Sprintf("after %v as %d", args, as))
 	}
-	must(0, "pairing", "owner") // makes the home
+	must(0, "pairing", "owner") // creates the home
 	must(0, "chat", "-m", "write hello to notes.txt")
 	must(uid, "chat", "-m", "write hello to notes.txt")
 	for _, args := range [][]string{{"chat", "--session", "b", "-m", "write hello to docs/notes.txt"}, {"send", "--timeout", "1s", "--to", "telegram:1", "x"}, {"status"}, {"pairing", "list"}, {"chats"}, {"sessions"}} {
 		must(0, args...)
 	}
 	must(uid, "chat", "--session", "b", "-m", "write more to docs/notes.txt")
-	// Harm that was done before is told with its path and its remedy.
+	// For existing damage, the error contains the path and the remedy.
 	root := filepath.Join(dir, "workspaces", "main")
 	if err := os.Chown(root, 0, 0); err != nil {
 		t.Fatal(err)

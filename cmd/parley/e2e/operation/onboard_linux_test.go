@@ -172,7 +172,7 @@ func TestOnboardWithALocalServer(t *testing.T) {
 	}
 	s := onboard()
 	s.Sees("Models: 2")
-	s.Types("") // the first
+	s.Types("") // chooses the first answer
 	s.Sees("Where will people talk to the bot?")
 	s.Types("none")
 	s.Types("")
@@ -270,7 +270,7 @@ func TestOnboardAdds(t *testing.T) {
 	if out, err := b.command("onboard", "--add", "--channel", "telegram", "--token-file", token, "--api-url", api).CombinedOutput(); err == nil || !strings.Contains(string(out), "telegram already uses this bot") {
 		t.Errorf("a bot that is there: %v\n%s", err, out)
 	}
-	// A file that is wrong is not made longer.
+	// onboard adds nothing to a wrong file.
 	parleytest.Must(t, os.WriteFile(file, []byte(settings+"[nonsense]\n"), 0o600))
 	if out, err := b.command("onboard", "--add", "--base-url", b.url, "--model", "large").CombinedOutput(); err == nil || !strings.Contains(string(out), "nonsense") || b.written("parley.toml") != settings+"[nonsense]\n" {
 		t.Errorf("to a wrong file: %v\n%s", err, out)
@@ -338,7 +338,7 @@ func TestOnboardWithTelegram(t *testing.T) {
 	s.Sees("the bot is @parleybot")
 	s.Types("not me")
 	s.Sees("isn't a person's id")
-	s.Types("") // who owns it is found out by the link
+	s.Types("") // the link decides who owns the bot
 	s.Types("y")
 	s.Sees("you said Say hello to me")
 	s.Sees("Start serving Telegram now?")
@@ -405,7 +405,7 @@ func TestOnboardByFlags(t *testing.T) {
 	if settings := b.written("parley.toml"); !strings.Contains(settings, `name = "medium"`) || !strings.Contains(settings, "${file:secrets/model-2}") {
 		t.Errorf("the settings:\n%s", settings)
 	}
-	// The configuration that was kept names the first file, so that one still has its key.
+	// The configuration that was kept names the first file, so that file still contains its key.
 	if first, second := b.written("secrets/model"), b.written("secrets/model-2"); first != "sk-in-a-file-0002\n" || second != "sk-in-a-file-0003\n" {
 		t.Errorf("the files of the keys have %q and %q", first, second)
 	}

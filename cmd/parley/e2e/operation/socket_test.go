@@ -29,7 +29,7 @@ func TestSocketOfAHomeWithALongPath(t *testing.T) {
 	parleytest.Must(t, os.Chmod(runtimes, 0o700))
 	status := func() string {
 		t.Helper()
-		out, err := w.Command("status").CombinedOutput() // it knows nothing of the server's environment
+		out, err := w.Command("status").CombinedOutput() // the command does not have the server's environment
 		if err != nil {
 			t.Errorf("status: %v, %s", err, out)
 		}
@@ -101,7 +101,7 @@ func TestCommandsTrustNoOtherUsersServer(t *testing.T) {
 		_ = other.Wait()
 	})
 	parleytest.WaitFor(t, "the other's server", func() bool { return strings.Contains(stderr.String(), "serving") })
-	// Root speaks to it where it serves its own home.
+	// Root can talk to the other user's server through that user's own home.
 	if out, err := theirs.Command("status").CombinedOutput(); err != nil || !strings.Contains(string(out), ", up ") {
 		t.Errorf("status in the other's home says %s, %v", out, err)
 	}

@@ -48,7 +48,7 @@ func newSubscriber(t *testing.T) *subscriber {
 func (s *subscriber) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // who posts was killed
+		return // the process that posted it was killed
 	}
 	if s.refuse.Load() {
 		w.WriteHeader(http.StatusInternalServerError)
@@ -107,7 +107,7 @@ func TestSubscribersAreToldWhereverTheServerIsKilled(t *testing.T) {
 			const session = "main:telegram:2"
 			want := []string{"turn.begun", "message.received", "turn.ended"}
 			parleytest.WaitFor(t, "the end to be told", func() bool { return len(plain.of(session)) >= 3 && len(all.of(session)) >= 2 })
-			// What the first process posted, and had no time to remove, the second one posts again.
+			// The second process posts the events again that the first one posted and had no time to remove.
 			parleytest.WaitFor(t, "no event to be left", func() bool { return w.Count("sessions.db", "SELECT count(*) FROM subscription_events") == 0 })
 			p.Stop()
 			if got := plain.of(session); !slices.Equal(got, want) && !slices.Equal(got, []string{"message.received", "turn.begun", "turn.ended"}) {

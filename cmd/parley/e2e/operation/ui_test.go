@@ -41,7 +41,7 @@ func TestAnOwnerOpensThePageFromAChat(t *testing.T) {
 		t.Fatalf("parley ui list ended with %d and shows %s", code, out)
 	}
 
-	// Where the sign-in is ended in a terminal, the browser is shown nothing more.
+	// If a sign-in is ended at a terminal, the browser's stream ends, too.
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, o.URL+"/v1/events", nil)
 	parleytest.Must(t, err)
 	r.Host = "bot.example"
@@ -55,7 +55,7 @@ func TestAnOwnerOpensThePageFromAChat(t *testing.T) {
 		t.Fatalf("the stream is %d, and parley ui end ends with %d %s", stream.StatusCode, code, errs)
 	}
 	_, _ = io.Copy(io.Discard, stream.Body)
-	if lasted := time.Since(began); lasted > 50*time.Second { // after a minute it would be looked at anyway
+	if lasted := time.Since(began); lasted > 50*time.Second { // after a minute, the server checks the sign-in anyway
 		t.Errorf("the stream went on for %v", lasted)
 	}
 	p.Stop()

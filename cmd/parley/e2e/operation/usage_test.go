@@ -108,7 +108,7 @@ func TestCapsOfAServer(t *testing.T) {
 	if text := said(2, 1); text != "fine" {
 		t.Errorf("the first is told %q", text)
 	}
-	w.Telegram.Say(2, 2, "/usage") // is behind the end of the turn
+	w.Telegram.Say(2, 2, "/usage") // comes after the end of the turn
 	if text := w.WaitSaid(2, 2)[1]; !strings.Contains(text, "$0.29") && !strings.Contains(text, "$0.30") {
 		t.Errorf("/usage says %q", text)
 	}

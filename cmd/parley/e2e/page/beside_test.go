@@ -93,7 +93,7 @@ func TestSubAgentsAreShownAsTheyGo(t *testing.T) {
 	b := newBrowser(t)
 	x := enter(b, o, 1280, 900)
 	const card = ".beside.task"
-	eval[bool](x, "(window.setInterval = () => 0, true)") // nothing is read by the clock
+	eval[bool](x, "(window.setInterval = () => 0, true)") // the page does not poll
 	x.write(field, "delegate it")
 	x.waitText(card, "running exec_shell")
 	x.waitText(card, "Sub-agent main")
@@ -137,7 +137,7 @@ func TestSubAgentsAreShownAsTheyGo(t *testing.T) {
 	}
 	x.showsTheSame(b, card, answered)
 	answered(x)
-	x.do(chromedp.Navigate("about:blank")) // the server that came back ends before the tab
+	x.do(chromedp.Navigate("about:blank")) // the restarted server ends before the tab
 	x.forgive("ERR_")
 	x.forgive("502")
 }
@@ -216,8 +216,8 @@ func TestJobsAreShownWhereTheyWereStarted(t *testing.T) {
 	eval[bool](x, "(document.querySelectorAll('.beside details').forEach(d => d.open = false), true)")
 	x.showsTheSame(b, card)
 	for _, one := range []*tab{owner, x} {
-		one.do(chromedp.Navigate("about:blank")) // the server that came back ends before the tabs
-		one.forgive("status of 401")             // who is not signed in yet asks who they are
+		one.do(chromedp.Navigate("about:blank")) // the restarted server ends before the tabs
+		one.forgive("status of 401")             // before the sign-in, the page's first request is refused
 		one.forgive("ERR_")
 		one.forgive("502")
 	}

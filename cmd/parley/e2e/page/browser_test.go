@@ -167,7 +167,7 @@ func (x *tab) reload() {
 		ctx, cancel := context.WithTimeout(x.ctx, parleytest.Patience)
 		anew, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("!window.before"))
 		cancel()
-		if err == nil && anew { // what is asked while the tab navigates fails
+		if err == nil && anew { // an expression fails while the tab navigates
 			return
 		}
 		if time.Now().After(deadline) {
@@ -179,7 +179,7 @@ func (x *tab) reload() {
 // text returns the texts of the elements that match a selector, one on each line.
 func (x *tab) text(css string) string {
 	x.t.Helper()
-	// What is out of sight is not laid out, and has no inner text.
+	// The browser does not lay out what is out of sight, so it has no inner text.
 	const read = "e.checkVisibility({contentVisibilityAuto: true}) ? e.innerText : e.textContent"
 	return eval[string](x, fmt.Sprintf("[...document.querySelectorAll(%q)].map(e => %s).join('\\n')", css, read))
 }

@@ -164,7 +164,7 @@ func TestTheChatKeepsTheRulesOfApprovals(t *testing.T) {
 		"[tokens.pair]\ntoken = \""+token+"\"\nmay = [\"agent\", \"approve\"]\n")
 	x := newBrowser(t).open(o.URL, 1280, 800)
 	x.write("#given", token)
-	x.forgive("status of 401") // who is not signed in yet asks who they are
+	x.forgive("status of 401") // before the sign-in, the page's first request is refused
 	x.write(field, "one")
 	x.waitText(".ask.open .note", "someone else needs to approve")
 	x.waitText(".ask.open", `one hid\u202eden`)

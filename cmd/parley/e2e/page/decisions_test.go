@@ -57,11 +57,11 @@ func TestARequestIsDecidedByAClick(t *testing.T) {
 	if strings.Contains(v.text(".request"), "a new file") {
 		t.Errorf("an old file is called new: %s", v.text(".request"))
 	}
-	v.write(".request input", "not today") // Enter alone decides nothing
+	v.write(".request input", "not today") // the Enter key does not decide anything
 	v.openAsk()
 	v.press("Deny")
 	v.waitText("main .note.done", "You denied write_file.")
-	v.waitTold("done: {\"error\"", 1) // what the model was told
+	v.waitTold("done: {\"error\"", 1) // the result that the model was given
 	v.waitTold("Successfully wrote", 1)
 	v.show("approvals/" + id)
 	v.waitText("main .note", "isn't open")
@@ -201,7 +201,7 @@ func TestAScheduleIsCancelled(t *testing.T) {
 func TestAScheduleIsMadeAndChanged(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)
-	v.o.Ask("POST", "/v1/asks/"+v.openAsk(), `{"answer":"deny"}`, v.o.OwnerHeader()...) // the session is free then
+	v.o.Ask("POST", "/v1/asks/"+v.openAsk(), `{"answer":"deny"}`, v.o.OwnerHeader()...) // ends the turn, so that the session is free
 	v.see("schedules", "Schedules", "0 9 * * *")
 	v.press("New schedule")
 	v.write(".editor label:nth-of-type(1) input", "main:telegram:1")
@@ -283,7 +283,7 @@ func TestUsageIsSavedAsAFile(t *testing.T) {
 func TestTheAuditHasPagesAndFilters(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)
-	// A turn's record is written some time after its answer was sent.
+	// The record of a turn is written some time after the answer was sent.
 	parleytest.WaitFor(t, "the records of both turns that have ended", func() bool {
 		return strings.Count(v.ask("/v1/audit?kind=turn"), `"kind":"turn"`) == 2
 	})
@@ -306,7 +306,7 @@ func TestTheAuditHasPagesAndFilters(t *testing.T) {
 	eval[bool](v.tab, "([...document.querySelectorAll('main tbody a')].find(a => a.textContent === 'Why?').click(), true)")
 	v.waitText("main h1", "Why")
 	v.waitText("main .story", "telegram:4242:-9:1")
-	v.write(".filters input", "7") // behind it: a message that never was
+	v.write(".filters input", "7") // the number of a record that does not exist
 	v.waitText("main", "No messages found for telegram:4242:-9:17.")
 }
 
@@ -322,6 +322,6 @@ func TestTheOverviewOutlivesTheServer(t *testing.T) {
 	o.Up()
 	v.wait("the server again", "!document.querySelector('main .note.error')")
 	v.forgive("ERR_CONNECTION")
-	v.forgive("ERR_INCOMPLETE_CHUNKED_ENCODING") // of its stream
+	v.forgive("ERR_INCOMPLETE_CHUNKED_ENCODING") // the error of its stream
 	v.forgive("Failed to fetch")
 }

@@ -35,7 +35,7 @@ func TestFilesOfASession(t *testing.T) {
 	x.press("Files")
 	x.press("attachments/")
 	x.waitText(".files-panel", "red.png")
-	show := func(name string) string { // it was kept under a number and its name
+	show := func(name string) string { // the name of the stored file includes a number
 		return eval[string](x, "[...document.querySelectorAll('.files-panel button')].find(b => b.ariaLabel?.endsWith('-"+name+"')).ariaLabel")
 	}
 	x.pressLabel(show("red.png"))
@@ -45,7 +45,7 @@ func TestFilesOfASession(t *testing.T) {
 	if eval[bool](x, "document.querySelector('.picture img') !== null || window.hit !== undefined") {
 		t.Error("what is no picture is shown as one")
 	}
-	eval[bool](x, "(window.setInterval = () => 0, true)") // nothing is read by the clock anymore
+	eval[bool](x, "(window.setInterval = () => 0, true)") // the page does not poll anymore
 	x.press("All files")
 	x.write(field, "write it")
 	x.press("notes/")

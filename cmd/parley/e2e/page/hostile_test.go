@@ -41,7 +41,7 @@ func TestHostileTextsDoNothing(t *testing.T) {
 	x.wait("the end of the turn", "!document.querySelector('.standing .pulse')")
 	eval[bool](x, "(document.querySelectorAll('details').forEach(d => d.open = true), true)")
 	x.waitText(".call-body", "window.hit=3")
-	why := eval[[]string](x, "[...document.querySelectorAll('.standing a')].map(a => a.href)") // the page's own
+	why := eval[[]string](x, "[...document.querySelectorAll('.standing a')].map(a => a.href)") // the page's own links
 	if len(why) != 1 || !strings.HasPrefix(why[0], o.URL+"/#/why/m_") {
 		t.Errorf("the turn leads to %q", why)
 	}

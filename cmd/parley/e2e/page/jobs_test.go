@@ -25,7 +25,7 @@ func TestJobsAreSeenAndStopped(t *testing.T) {
 	o.Up()
 	b := newBrowser(t)
 	v := visit{enter(b, o, 1280, 900), o}
-	eval[bool](v.tab, "(window.ticks = window.setInterval, window.setInterval = () => 0, true)") // the list is not read by the clock
+	eval[bool](v.tab, "(window.ticks = window.setInterval, window.setInterval = () => 0, true)") // the list is not polled
 	v.see("jobs", "Jobs", "No jobs.")
 	o.Telegram.Say(2, 2, "run it")
 	o.WaitSaid(2, 1)
@@ -57,7 +57,7 @@ func TestJobsAreSeenAndStopped(t *testing.T) {
 		t.Error("who may only read could stop a job")
 	}
 	if len(v.complaints()) > 0 {
-		v.forgive("status of 401") // who is not signed in yet asks who they are
+		v.forgive("status of 401") // before the sign-in, the page's first request is refused
 	}
 }
 

@@ -146,7 +146,8 @@ func TestNothingStandsTwice(t *testing.T) {
 	if id := <-s.lastID; id != "10" {
 		t.Errorf("the stream goes on after %q, want 10", id)
 	}
-	// The events since then are gone: a snapshot comes in their place, and the rest of the answer without its beginning.
+	// The server no longer has the events since then. It sends a snapshot in their place, and the rest of the answer
+	// without its beginning.
 	s.tell(0, "snapshot", strings.ReplaceAll(snapshot, "\n", ""))
 	s.tell(0, "block_delta", block(2, "text", "delta", `" And more."`))
 	x.waitText(".answer", "… And more.")
@@ -328,7 +329,7 @@ func TestWhatGoesOnBesideATurnIsRead(t *testing.T) {
 	s.happens("job", `{"session":"main:web:owner:x","id":"j","state":"exited"}`)
 	x.waitText(".beside.job.failed", "exit code 2")
 	output.Store(`{` + job + `,"state":"exited","exit_code":2,"ended":"2026-01-02T03:05:05Z","printed":14,"output":"one\ntwo\nthree\n"}`)
-	s.tell(0, "snapshot", snapshot) // the lists are still as they were, and the job is read after them
+	s.tell(0, "snapshot", snapshot) // the lists have not changed, and the page reads the job after the lists
 	x.waitText(".beside.job.failed .beside-output", "three")
 	x.waitText(".beside.task .markdown", "All is well.")
 	if x.count(".beside.task.ok", "1,534 tokens") != 1 {

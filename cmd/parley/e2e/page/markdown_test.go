@@ -104,7 +104,7 @@ func TestAGrowingAnswerIsShownAsAWholeOneIs(t *testing.T) {
 	x := s.open(newBrowser(t))
 	<-s.lastID
 	step := 0
-	// say has block n of the turn grow by a text, or begin anew with it.
+	// say appends a text to block n of the turn, or restarts the block with the text.
 	say := func(n int, anew bool, text string) {
 		if anew {
 			step++
@@ -116,7 +116,7 @@ func TestAGrowingAnswerIsShownAsAWholeOneIs(t *testing.T) {
 	for n, sample := range append(samples(), "1. one\n2. two\n\n3. three\n\n-") {
 		size := 6
 		if n == len(samples()) {
-			size = 1 // where each letter counts
+			size = 1 // a size at which each letter matters
 		}
 		s.tell(0, "snapshot", `{"turns":[{"turn":"t1","causes":[],"state":"running"}],"blocks":[]}`)
 		sample = "before\n\n" + sample + "\n\nbehind"
@@ -128,7 +128,7 @@ func TestAGrowingAnswerIsShownAsAWholeOneIs(t *testing.T) {
 		for piece := range slices.Chunk([]rune(sample), size) {
 			shown += string(piece)
 			say(0, false, string(piece))
-			whole, other := 1+at%2, 2-at%2 // what shows the whole text now has shown another one before
+			whole, other := 1+at%2, 2-at%2 // the tab that shows the whole text now has shown another one before
 			say(whole, true, shown)
 			say(other, true, "~")
 			say(3, true, fmt.Sprint("step ", step))
@@ -152,14 +152,14 @@ func TestTextsOfMarksTakeLittleWork(t *testing.T) {
 	const (
 		bytes        = 100_000
 		mostElements = 4000 // as the page has it
-		mostWork     = 10   // times that of an ordinary text
+		mostWork     = 10   // as a multiple of the work for an ordinary text
 	)
 	s := newStage(t)
 	x := s.open(newBrowser(t))
 	<-s.lastID
 	command(x, performance.Enable, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks})
-	// show shows a text that repeats a piece, and returns the work of that, without the time for which the page waited for a
-	// processor.
+	// show shows a text that repeats a piece, and returns the work for it, without the time for which the page waited
+	// for a processor.
 	show := func(piece string) (work float64) {
 		t.Helper()
 		before := x.worked()

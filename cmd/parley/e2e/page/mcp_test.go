@@ -71,7 +71,7 @@ func TestToolsOfMCPServersAreAccepted(t *testing.T) {
 	o, _ := newWorld(t, parleytest.EchoModel, s.settings())
 	s.change(o)
 	v := visit{enter(newBrowser(t), o, 1280, 900), o}
-	eval[bool](v.tab, "(window.setInterval = () => 0, true)") // nothing is read again in between
+	eval[bool](v.tab, "(window.setInterval = () => 0, true)") // the page does not poll in between
 	v.see("mcp", "MCP servers", "2 tools to accept")
 	v.waitText(".preview-line.minus", "- It only reads.")
 	v.waitText(".preview-line.plus", `+ It hid\u202eden <img`)

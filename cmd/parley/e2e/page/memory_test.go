@@ -42,7 +42,7 @@ func (v visit) typeOver(css, text string) {
 func TestAMemoryIsEditedAndErased(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)
-	eval[bool](v.tab, "(window.setInterval = () => 0, true)") // nothing is read by the clock anymore
+	eval[bool](v.tab, "(window.setInterval = () => 0, true)") // the page does not poll anymore
 	v.see("memory", "Memory", "telegram:1")
 	eval[bool](v.tab, "(document.querySelector('main td a[aria-label=\"View the memory of telegram:1\"]').click(), true)")
 	v.waitText("main pre", "likes tea")

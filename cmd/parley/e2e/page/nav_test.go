@@ -55,6 +55,6 @@ func TestNavigation(t *testing.T) {
 	v.wait("the focus in the view", "!"+visible+" && document.activeElement.id === 'content'")
 	eval[bool](v.tab, "(document.querySelector('.menu-button').click(), true)")
 	v.wait("the menu", visible)
-	// The open menu begins to listen a moment after it is shown.
+	// The open menu handles keys a moment after it is shown.
 	v.wait("the menu to be closed", "(document.querySelector('main h1').dispatchEvent(new PointerEvent('pointerdown', {bubbles: true})), !"+visible+")")
 }

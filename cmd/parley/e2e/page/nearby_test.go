@@ -19,7 +19,7 @@ func TestOnlyNearbyPartsHaveElements(t *testing.T) {
 	s.snapshot(entries[len(entries)-6*newest:])
 	x.waitText(".answer", fmt.Sprintf("File %d", turns-1))
 	const full = "[...document.querySelectorAll('.earlier-part')].filter(p => p.firstChild)"
-	// Somebody opens a call in the second part.
+	// The person opens a call in the second part.
 	const opened = "document.querySelector('.earlier-part details.call[open]')"
 	for parts := 1; eval[bool](x, "!!document.querySelector('.earlier')"); parts++ {
 		x.press("Show earlier messages")
@@ -101,7 +101,7 @@ func TestLongCodeIsCopiedAsItWasWritten(t *testing.T) {
 	if got := eval[string](x, "getSelection().toString()"); strings.TrimRight(got, "\n") != strings.TrimRight(code, "\n") {
 		t.Errorf("copied as %q", got)
 	}
-	// Each line has one line's height.
+	// Each line is as high as one line of text.
 	if got := eval[float64](x, "document.querySelector('.answer code').offsetHeight / parseFloat(getComputedStyle(document.querySelector('.answer code')).lineHeight)"); got < 298.5 || got > 300.5 {
 		t.Errorf("%d lines are as high as %.1f", len(lines), got)
 	}

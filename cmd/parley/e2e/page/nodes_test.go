@@ -42,11 +42,11 @@ func TestADeviceIsAcceptedAndRemoved(t *testing.T) {
 	v.waitText("main", d.Key())
 	v.waitText("[aria-label='Tool look of pi'] .preview-line", `It hid\u202eden <img`)
 	v.waitText("[aria-label='Tool look of pi']", `"room"`)
-	eval[bool](v.tab, "(window.kept = setInterval, window.setInterval = () => 0, true)") // nothing is read again in between
+	eval[bool](v.tab, "(window.kept = setInterval, window.setInterval = () => 0, true)") // the page does not poll in between
 	v.see("overview", "Overview", "ready")
 	v.see("nodes", "Nodes", `hid\u202eden`)
 	d.Offer(deviceTool("look", "Looks around."), deviceTool("take", "Takes things."))
-	v.pressLabel("Accept this node: pi") // as it was shown
+	v.pressLabel("Accept this node: pi") // accepts the tools that the page shows
 	v.waitText("main [role=alert]", "offers something other")
 	v.forgive("status of 409")
 	v.pressLabel("Show it again: pi")

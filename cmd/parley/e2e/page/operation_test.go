@@ -229,7 +229,7 @@ func TestViewsAreForThoseWhoMaySeeThem(t *testing.T) {
 		}
 		v.press("Sign out")
 		v.wait("the sign-in", "document.querySelector('.signin input')")
-		v.forgive("status of 401") // who is not signed in yet asks who they are
+		v.forgive("status of 401") // before the sign-in, the page's first request is refused
 	}
 }
 
@@ -237,7 +237,7 @@ func TestViewsAreForThoseWhoMaySeeThem(t *testing.T) {
 func TestNewsComeByThemselves(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)
-	eval[bool](v.tab, "(window.setInterval = () => 0, true)") // nothing is read by the clock anymore
+	eval[bool](v.tab, "(window.setInterval = () => 0, true)") // the page does not poll anymore
 	v.see("approvals", "Approvals", "notes/plan.md")
 	v.waitText(".views a .badge", "1")
 	v.o.Ask("POST", "/v1/asks/"+v.openAsk(), `{"answer":"deny"}`, v.o.OwnerHeader()...)

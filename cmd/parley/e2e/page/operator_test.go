@@ -15,7 +15,7 @@ func enterWith(b *browser, o *parleytest.HTTPWorld, token string) *tab {
 	x := b.open(o.URL, 1280, 800)
 	x.write("#given", token)
 	x.wait("the page", "document.querySelector('.views')")
-	x.forgive("status of 401") // who is not signed in yet asks who they are
+	x.forgive("status of 401") // before the sign-in, the page's first request is refused
 	return x
 }
 
@@ -122,7 +122,7 @@ func TestWhatIsSaidBesidesAnswersStaysAfterLoadingAgain(t *testing.T) {
 		x.waitText(".said.told", "lunch at noon <b>")
 		y.waitText(".answer", "you said tell me")
 		y.waitText(".spoken", "It is half done.")
-		// Another view of the conversation may still be on its way.
+		// Another response with the conversation may still be on its way.
 		parleytest.WaitFor(t, when+", each message to stand there once", func() bool {
 			return x.count(".scroll", "lunch at noon <b>") == 1 && y.count(".spoken", "It is half done.") == 1
 		})

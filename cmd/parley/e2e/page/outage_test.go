@@ -41,7 +41,7 @@ func TestAnOutageDoesNotMultiplyRequests(t *testing.T) {
 		if before := asked.Load(); before != int64(n)+1 {
 			t.Fatalf("%d requests after %d ticks", before, n)
 		}
-		// The promise of a request is settled some time after its answer: the next timer tells.
+		// The promise of a request settles some time after its answer arrives, which the next timer shows.
 		const newestRetry = "Math.max(..." + retries + ".map(([id]) => id))"
 		newest := eval[int](x, newestRetry)
 		eval[bool](x, "(window.timers.forEach(t => t.repeats && t.ms === 15000 && t.run()), true)")
@@ -67,7 +67,7 @@ func TestWhatFailsBesideATurnIsReadAgain(t *testing.T) {
 	)
 	s := newStage(t)
 	var lists, ones atomic.Int64
-	second := func(count *atomic.Int64, status int, text string) http.HandlerFunc { // it answers after it failed once
+	second := func(count *atomic.Int64, status int, text string) http.HandlerFunc { // it fails the first time
 		return func(w http.ResponseWriter, _ *http.Request) {
 			if count.Add(1) == 1 {
 				w.WriteHeader(status)

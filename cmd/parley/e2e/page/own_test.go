@@ -74,6 +74,6 @@ func TestASecondPersonSeesNoMore(t *testing.T) {
 	if list := v.text(".sessions"); !strings.Contains(list, "hello from ann") {
 		t.Errorf("of her own she sees %q", list)
 	}
-	v.forgive("status of 401") // who is not signed in yet asks who they are
+	v.forgive("status of 401") // before the sign-in, the page's first request is refused
 	v.forgive("status of 403")
 }

@@ -32,7 +32,7 @@ func TestAConversationStaysAtItsEnd(t *testing.T) {
 	}
 	grow(2000)
 	x.wait("the end of what grew", atEnd)
-	// A browser may tell late that the page scrolled: when the content has grown since.
+	// A browser may report a scroll late, when the content has already grown.
 	eval[bool](x, "(document.querySelector('.scroll').scrollTop++, [...document.querySelectorAll('.turn')].at(-1).style.minHeight = '4000px', document.querySelector('.scroll').dispatchEvent(new Event('scroll')), true)")
 	x.wait("the end of what grew again", atEnd)
 	grow(0)

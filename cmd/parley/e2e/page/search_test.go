@@ -149,7 +149,7 @@ func TestWordsAreSearchedOnce(t *testing.T) {
 	x.search("alpha")
 	answers <- hit(1, "all about alpha", "")
 	x.waitText(".found li", "all about alpha")
-	for range 2 { // the list of the sessions is read after the first of them before the second one is told
+	for range 2 { // the page reads the list of sessions after the first event, before the second one is sent
 		before := lists.Load()
 		s.happens("turn_complete", `{"session":"main:web:owner:x"}`)
 		parleytest.WaitFor(t, "the sessions to be read again", func() bool { return lists.Load() > before })
@@ -176,7 +176,7 @@ func TestAnotherHitWhileEarlierMessagesAreRead(t *testing.T) {
 	entries := entriesOf(100)
 	reads := make(chan struct{}, 1)
 	s.mux.HandleFunc("GET /v1/sessions/{key}", func(w http.ResponseWriter, r *http.Request) {
-		if r.FormValue("after") == "379" { // 60 entries before the ones around the first hit
+		if r.FormValue("after") == "379" { // asks for the 60 entries before those around the first hit
 			reads <- struct{}{}
 			<-r.Context().Done()
 			return

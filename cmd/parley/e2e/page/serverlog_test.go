@@ -15,7 +15,7 @@ func TestTheLogIsFollowedOnThePage(t *testing.T) {
 	v := enterBusy(t)
 	v.see("log", "Log", "turn ended")
 	v.waitText("main [role=status]", "Following.")
-	v.waitText("main tbody", "kicked") // why the dead letter was not sent
+	v.waitText("main tbody", "kicked") // the reason why the dead letter was not sent
 	v.o.Ask("POST", "/v1/asks/"+v.openAsk(), `{"answer":"deny"}`, v.o.OwnerHeader()...)
 	v.waitText("main tbody", "POST /v1/asks/{id}")
 	for _, said := range []string{"water the plants", "likes tea", parleytest.Token} {

@@ -37,7 +37,7 @@ func TestSigningInAndOut(t *testing.T) {
 	used := link(o)
 	x := newBrowser(t).open(used, 1280, 800)
 	x.wait("the chat", "document.querySelector('.composer textarea')")
-	readable := func() { // which sessions were seen, and nothing else
+	readable := func() { // the ids of the sessions that were seen, and nothing else
 		t.Helper()
 		x.wait("the sessions", "localStorage.length > 0")
 		if kept := eval[string](x, "document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)"); kept != `{"seen owner":"{\"since\":0,\"looks\":{}}"}{}` {
@@ -63,7 +63,7 @@ func TestSigningInAndOut(t *testing.T) {
 	x.write("#given", strings.TrimSpace(string(token)))
 	x.wait("the chat by the token", "document.querySelector('.composer textarea')")
 	readable()
-	x.forgive("status of 401") // who is not signed in yet asks who they are
+	x.forgive("status of 401") // before the sign-in, the page's first request is refused
 	x.forgive("status of 422")
 }
 

@@ -31,7 +31,7 @@ func TestAnOpenPageDoesNotGrow(t *testing.T) {
 	x := enter(newBrowser(t), o, 1280, 800)
 	eval[bool](x, "(location.hash = '#/chat/main%3Aweb%3Aowner%3Asoak', true)")
 	said := 0
-	say := func(n int) { // so many messages, each once the page shows the answer to the one before
+	say := func(n int) { // n messages, each after the page shows the answer to the previous one
 		t.Helper()
 		for range n {
 			said++
@@ -63,7 +63,7 @@ func TestAnOpenPageDoesNotGrow(t *testing.T) {
 			return now.turns != keptTurns || now.nodes > first.nodes+first.nodes/10 || now.listeners > first.listeners+first.listeners/10 || now.heap > first.heap+first.heap/2
 		}
 		for deadline := time.Now().Add(parleytest.Patience); grown() && time.Now().Before(deadline); now = x.uses() {
-			<-time.After(50 * time.Millisecond) // what has left the page may take a while to be collected
+			<-time.After(50 * time.Millisecond) // the browser may take a while to collect what has left the page
 		}
 		t.Logf("after %d messages: %v", said, now)
 		if grown() {
@@ -89,7 +89,7 @@ func (x *tab) uses() (u uses) {
 	x.t.Helper()
 	u.turns = eval[int](x, "document.querySelectorAll('.turn').length")
 	x.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		for range 3 { // what the first frees may hold more
+		for range 3 { // one collection may free objects that hold others
 			if _, err := cdp.Call(ctx, t, heapprofiler.CollectGarbage, cdp.Empty{}); err != nil {
 				return err
 			}

@@ -22,7 +22,7 @@ func (v visit) cell(plot, column string) string {
 func TestOverviewShowsHowItWent(t *testing.T) {
 	t.Parallel()
 	v := enterBusy(t)
-	eval[bool](v.tab, "(window.setInterval = () => 0, true)") // nothing is read by the clock anymore
+	eval[bool](v.tab, "(window.setInterval = () => 0, true)") // the page does not poll anymore
 	v.see("overview", "Overview", "Over time")
 	for _, plot := range []string{"Answers and errors", "Until the first text", "Until the answer is complete", "Tool calls", "Cost by day and model"} {
 		v.waitText(".chart h3", plot)
@@ -38,7 +38,7 @@ func TestOverviewShowsHowItWent(t *testing.T) {
 	if said := v.text("main .success"); !strings.Contains(said, "100%") {
 		t.Errorf("of tools it says %q", said)
 	}
-	v.o.Telegram.Say(1, 1, "hello again") // while the request is open, it waits; somebody else is answered
+	v.o.Telegram.Say(1, 1, "hello again") // the owner's turn waits for the open request, so another person is answered
 	v.o.Telegram.Say(-9, 1, "@parleybot hello once more")
 	v.wait("the new answer", fmt.Sprintf("[...document.querySelectorAll('.chart')].find(c => c.querySelector('h3').textContent === 'Answers and errors').querySelector('tbody tr:last-child [data-title=Answered]').textContent !== %q", before))
 	for _, span := range []string{"month", "quarter"} {

@@ -118,7 +118,7 @@ func TestDiscordThroughKills(t *testing.T) {
 	}
 	p := serve()
 	say(0)
-	for _, at := range places { // the direct messages are known from then on
+	for _, at := range places { // the bot knows the direct messages from then on
 		parleytest.DiscordSaid(t, dc, at.Chat, 1)
 	}
 	for i := 1; i < each; i++ {
@@ -245,7 +245,7 @@ func TestDoctorLooksAtChannelsOfDiscord(t *testing.T) {
 	doctor := func() string {
 		cmd := w.Command("doctor")
 		cmd.Env = append(cmd.Env, "DISCORD="+parleytest.DiscordToken)
-		out, _ := cmd.CombinedOutput() // other parts may be wrong here
+		out, _ := cmd.CombinedOutput() // doctor may find other problems here
 		return string(out)
 	}
 	if said := doctor(); strings.Contains(said, "the bot lacks") {
@@ -259,7 +259,7 @@ func TestDoctorLooksAtChannelsOfDiscord(t *testing.T) {
 	}
 	parleytest.Must(t, os.WriteFile(w.File, text, 0o600))
 	dc.Deny("100", discordtest.BotRole, 1<<15) // files
-	dc.Deny("300", discordtest.Guild, 1<<38)   // what is said in threads
+	dc.Deny("300", discordtest.Guild, 1<<38)   // the right to send messages in threads
 	const lacks, there = "the bot lacks Attach Files in #general (100) of the server Home (900)", "Send Messages in Threads in #a post (301)"
 	if said := doctor(); !strings.Contains(said, lacks) || !strings.Contains(said, "in the channel's own") || strings.Contains(said, there) {
 		t.Errorf("doctor says:\n%s", said)

@@ -113,7 +113,7 @@ func TestATurnThatIsCutOffReadsAgain(t *testing.T) {
 		defer mu.Unlock()
 		results = append(results, strings.Join(r.Results(), "\n"))
 		if r.Rounds() == 1 {
-			// What was read is on disk by the time that this call runs, and the bot dies.
+			// By the time that this call runs, the result of the read is on disk, and the bot dies.
 			return agenttest.Calls(agenttest.ToolCall{Name: "write_file", Args: `{"path": "notes.txt", "content": "x"}`})
 		}
 		if r.Rounds() < 3 && !strings.Contains(strings.Join(r.Results(), ""), "xyzzy") {

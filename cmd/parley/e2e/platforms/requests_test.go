@@ -49,7 +49,7 @@ func TestSlackOverHTTPThroughKills(t *testing.T) {
 			sl.Say(fmt.Sprint("D", chat), fmt.Sprint("U", chat), fmt.Sprintf("number %d", i))
 		}
 		if i%2 == 1 {
-			// One answer may be to what was said before the kill and after it.
+			// One answer may be to messages from before the kill and after it.
 			parleytest.WaitFor(t, "an answer before the kill", func() bool { return strings.Contains(said("D0"), fmt.Sprint("number ", i-1)) })
 			p.Kill()
 			p = w.Serve(env...)

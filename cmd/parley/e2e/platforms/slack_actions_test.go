@@ -31,7 +31,7 @@ func TestTeamSlackBesideMessages(t *testing.T) {
 	parleytest.WaitFor(t, "prompts", func() bool { return len(sl.Pane("D1", pane).Prompts) > 0 })
 	sl.Reply("D1", pane, "U1", "from the pane")
 	parleytest.WaitFor(t, "a title", func() bool { return sl.Pane("D1", pane).Title == "from the pane" })
-	if got := parleytest.SlackSaid(t, sl, "D1", 2)[1]; got.Thread != pane || !strings.Contains(got.Text, "from the pane") { // the first begins the pane
+	if got := parleytest.SlackSaid(t, sl, "D1", 2)[1]; got.Thread != pane || !strings.Contains(got.Text, "from the pane") { // the first message begins the pane's thread
 		t.Errorf("the pane got %+v", got)
 	}
 	if p := sl.Pane("DGUEST", guests); len(p.Prompts) > 0 {

@@ -23,7 +23,7 @@ func TestTeamSlack(t *testing.T) {
 	tokens := []string{"SLACK_BOT_TOKEN=" + parleytest.SlackBot, "SLACK_APP_TOKEN=" + parleytest.SlackApp}
 	p := w.Serve(tokens...)
 
-	// Everybody's direct messages are answered; each has a conversation of their own.
+	// The bot answers everybody's direct messages, each in a separate conversation.
 	for n := range 200 {
 		sl.Say(fmt.Sprintf("D%03d", n), fmt.Sprintf("U%03d", n), fmt.Sprint("hello ", n))
 	}
@@ -32,7 +32,7 @@ func TestTeamSlack(t *testing.T) {
 			t.Errorf("member %d got %q", n, got)
 		}
 	}
-	// In a channel it takes a mention; then the thread goes on without one.
+	// In a channel, the first message has to mention the bot; later messages in the thread need not.
 	sl.Say("C1", "U001", "not for the bot")
 	root := sl.Say("C1", "U001", "<@"+slacktest.Bot+"> first")
 	if got := parleytest.SlackSaid(t, sl, "C1", 1)[0]; got.Thread != root || !strings.Contains(got.Text, "first") {
@@ -42,7 +42,7 @@ func TestTeamSlack(t *testing.T) {
 	if got := parleytest.SlackSaid(t, sl, "C1", 2)[1]; got.Thread != root || !strings.Contains(got.Text, "second") {
 		t.Errorf("the thread got %+v", got)
 	}
-	// A guest is told why not, and leaves no trace.
+	// A guest is told why the bot does not answer, and the bot stores nothing about them.
 	sl.Say("DGUEST", "UGUEST", "xyzzy-guest")
 	if got := parleytest.SlackSaid(t, sl, "DGUEST", 1)[0].Text; strings.Contains(got, "you said") {
 		t.Errorf("a guest got %q", got)
@@ -52,7 +52,7 @@ func TestTeamSlack(t *testing.T) {
 	}
 	parleytest.WaitFor(t, "every event to be acknowledged", func() bool { return sl.Unacked() == 0 })
 
-	// What is said while nobody serves is answered by the next who does, once.
+	// Messages that arrive while no server runs are answered once by the next server.
 	p.Stop()
 	sl.Say("D005", "U005", "while you were away")
 	w.Serve(tokens...)
@@ -94,7 +94,7 @@ func TestSlackDoesNotTellWhoOnePersonIs(t *testing.T) {
 				t.Error("what is not judged was acknowledged")
 			}
 			p.Stop()
-			sl.DropUnacked() // Slack gives up; history has it
+			sl.DropUnacked() // Slack stops delivering the messages; the history contains them
 			p = w.Serve(env...)
 			sl.Say("C1", "U001", called+"good two")
 			if got := parleytest.SlackSaid(t, sl, "C1", 2)[1].Text; !strings.Contains(got, "good two") {
@@ -283,7 +283,7 @@ func TestSlackShowsTheAnswerBeingMade(t *testing.T) {
 	})
 	w.Serve("SLACK_BOT_TOKEN="+parleytest.SlackBot, "SLACK_APP_TOKEN="+parleytest.SlackApp)
 	said := sl.Say("D001", "U001", "tell me")
-	// Its last letters may be held back: they might be the beginning of a secret.
+	// The bot may hold back the last letters of a draft, because they might be the beginning of a secret.
 	if got := parleytest.SlackSaid(t, sl, "D001", 1)[0].Text; !strings.Contains(got, strings.TrimSuffix(half, " there")) {
 		t.Errorf("meanwhile it says %q", got)
 	}
@@ -383,7 +383,7 @@ func TestTeamSlackHasCaps(t *testing.T) {
 	if got := parleytest.SlackSaid(t, sl, "D001", 1)[0].Text; got != "fine" {
 		t.Errorf("the first is told %q", got)
 	}
-	sl.Say("D001", "U001", "hello again") // is behind the end of the turn
+	sl.Say("D001", "U001", "hello again") // comes after the end of the turn
 	if got := parleytest.SlackSaid(t, sl, "D001", 2)[1].Text; !strings.Contains(got, "You've used $1.9990 of the $2.00 that a person can spend in a day") {
 		t.Errorf("over the cap: %q", got)
 	}

@@ -110,7 +110,7 @@ signing_secret = %q
 	parleytest.Must(t, err)
 	parleytest.Must(t, os.WriteFile(w.File, []byte(strings.NewReplacer(
 		`api_key = "none"`, fmt.Sprintf("api_key = %q", modelKey), `listen = ""`, fmt.Sprintf("listen = %q", address),
-		`rate_limit = "none"`, "rate_limit = \"none\"\nstream = \"off\"", // a message is an answer
+		`rate_limit = "none"`, "rate_limit = \"none\"\nstream = \"off\"", // a message contains the answer
 	).Replace(string(text))), 0o600))
 	o := parleytest.HTTPAt(w.World, address)
 

@@ -56,7 +56,7 @@ func TestCommandsInATerminal(t *testing.T) {
 			t.Errorf("%s gave %s", line, out)
 		}
 	}
-	// What a command has made files cannot be talked into.
+	// The tools for files cannot be tricked by links that a command has made.
 	say("one", shellCall(`mkfifo pipe; ln -s /etc/passwd link; ln -s "`+w.Home+`/token" token; truncate -s 150M sparse`))
 	for _, path := range []string{"pipe", "link", "token"} {
 		if out := say("one", fmt.Sprintf(`read_file {"path":%q}`, path)); !strings.Contains(out, "invalid_path") {
@@ -88,7 +88,7 @@ func TestCommandsAreGranted(t *testing.T) {
 		}, "[agents.main]\ncapabilities = ["+capabilities+"]\n")
 		w.NeedsSandbox()
 		for len(shown) > 0 {
-			<-shown // doctor asks the model too
+			<-shown // doctor also asks the model
 		}
 		w.Serve()
 		w.Telegram.Say(2, 2, `spawn {"command":"echo","args":["spoke"]}`)

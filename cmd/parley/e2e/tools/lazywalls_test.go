@@ -31,7 +31,7 @@ func TestItServesWhileTheSandboxIsTriedOut(t *testing.T) {
 
 	w.Serve("PATH=" + dir + ":" + os.Getenv("PATH"))
 	parleytest.WaitFor(t, "the sandbox to be tried out", func() bool { _, err := os.Stat(tried); return err == nil })
-	parleytest.WaitFor(t, "it to serve", func() bool { return w.Telegram.Calls("getMyCommands") > 0 }) // which it asks once it receives
+	parleytest.WaitFor(t, "it to serve", func() bool { return w.Telegram.Calls("getMyCommands") > 0 }) // the bot calls this method once it receives messages
 	w.Telegram.Say(2, 2, shellCall("echo $((6*7))"))
 	parleytest.Must(t, os.WriteFile(goOn, nil, 0o600))
 	if got := w.WaitSaid(2, 1)[0]; !strings.Contains(got, `"stdout":"42\n"`) {
@@ -52,7 +52,7 @@ func TestASupervisorWaitsForNoLibrary(t *testing.T) {
 	initialised := func(args ...string) string {
 		cmd := exec.CommandContext(t.Context(), program, args...)
 		cmd.Env = []string{"GODEBUG=inittrace=1"}
-		said, _ := cmd.CombinedOutput() // nobody tells it what to run, so it fails
+		said, _ := cmd.CombinedOutput() // the command fails, because it was not told what to run
 		return string(said)
 	}
 	for _, args := range [][]string{{"sandbox-supervisor"}, {"sandbox-enter", "9"}} {

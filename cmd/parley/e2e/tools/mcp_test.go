@@ -103,7 +103,7 @@ func TestAToolOfAnMCPServerIsJudged(t *testing.T) {
 		switch {
 		case !strings.Contains(string(r.Body), `"model":"judge"`):
 			return mcpModel(r)
-		case !strings.Contains(string(r.Body), "notes__look"): // doctor tries it
+		case !strings.Contains(string(r.Body), "notes__look"): // doctor's request to the model
 			return agenttest.Reply(`{"verdict":"allow","reason":""}`)
 		}
 		parleytest.Wants(t, r.Messages()[1].Content, `<judged tool="notes__look" agent="main"`, "<message from=\"telegram:2\"")

@@ -160,6 +160,6 @@ func TestPastingWhereTheBrowserEnded(t *testing.T) {
 	if out, errs, code := g.Run("mcp", "login", "web", ends.String()); code != parleytest.ExitDone || !strings.Contains(out, "Signed in") {
 		t.Errorf("the address ended with %d: %s%s", code, out, errs)
 	}
-	g.done(command) // sees that it is done
+	g.done(command) // the command notices that the sign-in is done
 	p.Stop()
 }

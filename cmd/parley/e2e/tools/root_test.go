@@ -61,7 +61,7 @@ func TestRootsCommandsRunAsAnother(t *testing.T) {
 	if got := owners(t, dir); len(got) != 1 || len(got[sandbox.CommandUser]) == 0 {
 		t.Errorf("its files belong to %v", got)
 	}
-	// As an earlier release has left it.
+	// The home looks as an earlier release has left it.
 	parleytest.Must(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -85,7 +85,7 @@ func TestRootsCommandsRunAsAnother(t *testing.T) {
 	if out, _, _ := w.Run("doctor"); !strings.Contains(out, "as user "+user+", and never as root") {
 		t.Errorf("doctor says %s", out)
 	}
-	// In root's own directory they work for root, and it stays root's.
+	// In root's own directory, commands run as root, and the directory stays root's.
 	own := t.TempDir()
 	parleytest.Must(t, os.WriteFile(filepath.Join(own, "file"), []byte("kept"), 0o600))
 	out, errs, code := w.Run("chat", "--workspace", own, "-m", shellCall(`id -u; cat file; echo more >>file; echo x >made`))

@@ -74,7 +74,7 @@ func TestSkillsOfTheOperatorAndOfAConversation(t *testing.T) {
 	w.Telegram.Say(2, 2, `skill {"name":"hushed"}`)
 	parleytest.Wants(t, w.WaitSaid(2, 4)[3], "no skill is called")
 
-	// What it has read counts as untrusted, so what is written now is hidden; not after /new.
+	// The agent has read untrusted text, so the skill that it writes now is hidden, until /new.
 	w.Telegram.Say(2, 2, "/new")
 	w.WaitSaid(2, 5)
 	for i, name := range []string{"own", "reports"} {
@@ -222,12 +222,12 @@ func TestToolsOfSkills(t *testing.T) {
 	}
 	w.Telegram.Say(2, 2, `sums__admin {}`)
 	parleytest.Wants(t, w.WaitSaid(2, 6)[5], "not_found")
-	// What was read is untrusted, and what is sent elsewhere then waits for an owner.
+	// The result is untrusted, so a message to another chat waits for an owner.
 	w.Telegram.Say(2, 2, `message {"channel":"telegram","chat_id":"7","content":"hi"}`)
 	parleytest.Wants(t, w.WaitSaid(2, 7)[6], "approval", "strangers")
 	w.Telegram.Say(2, 2, "/stop")
 	w.WaitSaid(2, 8)
-	p.Kill() // the time at which the question would expire still waits on the bus
+	p.Kill() // the timer of the request still waits on the bus
 	out, _, _ := w.Run("--json", "skills")
 	parleytest.Wants(t, out, "sums__fetch", "sums__total")
 }
@@ -284,7 +284,7 @@ func TestASkillThatAnAgentProposes(t *testing.T) {
 	var seen shownToModel
 	w := parleytest.New(t, seen.model, "\n[skills]\npropose = true\n")
 	p := w.Serve()
-	w.Telegram.Say(1, 1, "hello") // the owner, who is told where they talk to the bot
+	w.Telegram.Say(1, 1, "hello") // the owner is told in the chat in which they talk to the bot
 	w.WaitSaid(1, 1)
 	n := 0
 	say := func(text string) string {
@@ -314,7 +314,7 @@ func TestASkillThatAnAgentProposes(t *testing.T) {
 		t.Errorf("without anybody to ask it ended with %d: %s%s", code, out, errs)
 	}
 
-	// Whoever accepts it gets what they were shown, or nothing.
+	// An owner who accepts the skill gets exactly what they were shown, or an error.
 	say(write("forms.md", "something else"))
 	if _, errs, code = w.Run("skills", "accept", "weekly", "--yes"); code != parleytest.ExitFailed || !strings.Contains(errs, "have changed since the agent proposed it") {
 		t.Errorf("changed, it ended with %d: %s", code, errs)
@@ -335,7 +335,7 @@ func TestASkillThatAnAgentProposes(t *testing.T) {
 	}
 	parleytest.Wants(t, say(`skill_propose {"name":"weekly"}`), "already has a skill weekly", "weekly-v2")
 
-	// What was read from strangers is told; what is refused is gone, and what is forgotten, too.
+	// The request says that the agent has read strangers' words. A refused skill is gone, and so is a forgotten one.
 	say(`skill {"name":"weekly"}`)
 	say(`write_file {"path":"skills/other/SKILL.md","content":"---\nname: other\ndescription: Other.\n---\n"}`)
 	parleytest.Wants(t, say(`skill_propose {"name":"other"}`), "proposed")

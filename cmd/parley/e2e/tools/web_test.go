@@ -46,7 +46,7 @@ func TestWebTools(t *testing.T) {
 		t.Errorf("%d %q %q after %d searches", code, out, errs, searches.Load())
 	}
 
-	// On a platform the agent has what it was given.
+	// On a platform, the agent has only the capabilities that it was given.
 	text, err := os.ReadFile(w.File)
 	parleytest.Must(t, err)
 	parleytest.Must(t, os.WriteFile(w.File, []byte(strings.Replace(string(text), `, "network"]`, "]", 1)), 0o600))
