@@ -162,7 +162,7 @@ type eventStorm struct {
 // given up, the model never gets all of them.
 const maxLooks = 30
 
-// model is the scripted model. Once all events of a turn's group are accepted, it makes calls until it has been shown
+// model plays the scripted model. Once all events of a turn's group are accepted, it makes calls until it has been shown
 // all events, and then reports the events that it was shown.
 func (e *eventStorm) model(r agenttest.Request) agenttest.Response {
 	all := r.Messages()

@@ -188,7 +188,7 @@ drop = ["telegram:%d"]
 // dropChat is the chat of a person who works with the attacker, and who may talk to the bot.
 const dropChat = 999
 
-// answer is the hostile model. The message that it answers contains the number of the attempt and of the turn.
+// answer plays the hostile model. The message that it answers contains the number of the attempt and of the turn.
 func (s *siege) answer(r agenttest.Request) agenttest.Response {
 	var attempt, turn int
 	said := r.Said()

@@ -40,7 +40,7 @@ var (
 	namesJob     = regexp.MustCompile(`"job_id":"([a-z2-7]{10})"`)
 )
 
-// backgroundModel is the scripted model. It starts the job that it is told to start, "KIND NUMBER MARK", and answers
+// backgroundModel plays the scripted model. It starts the job that it is told to start, "KIND NUMBER MARK", and answers
 // that it has started it, and which jobs it was told have ended since.
 func backgroundModel(r agenttest.Request) agenttest.Response {
 	turn := turnOf(r)

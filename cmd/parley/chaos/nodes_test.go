@@ -57,7 +57,7 @@ func ranLine(mark string, number int) string {
 	return []string{write, write + "; sleep 0.3", "sleep 0.3; " + write, "sleep 0.2; " + write + "; sleep 0.2"}[number%4]
 }
 
-// nodeModel is the scripted model. It makes the node calls that it is told to make, "PERSON NUMBER KIND:NODE …", all at
+// nodeModel plays the scripted model. It makes the node calls that it is told to make, "PERSON NUMBER KIND:NODE …", all at
 // once.
 func nodeModel(r agenttest.Request) agenttest.Response {
 	said, results := saidIn(turnOf(r))

@@ -122,7 +122,7 @@ const (
 	receiver = 902 // gets a file
 )
 
-// releaseModel is the storm's model; it also answers the reader, the editor and the receiver.
+// releaseModel plays the storm's model; it also answers the reader, the editor and the receiver.
 func releaseModel(r agenttest.Request) agenttest.Response {
 	has := func(text string) string {
 		if strings.Contains(string(r.Body), text) {

@@ -25,7 +25,7 @@ least = "1s"
 time_zone = "UTC"
 `
 
-// scheduleModel is the scripted model. It makes the schedules that it is told to make, and says so.
+// scheduleModel plays the scripted model. It makes the schedules that it is told to make, and says so.
 func scheduleModel(r agenttest.Request) agenttest.Response {
 	all := r.Messages()
 	switch {

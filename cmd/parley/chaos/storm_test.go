@@ -126,7 +126,7 @@ const (
 	askFind     = "find"     // find a message of this chat, and its answer
 )
 
-// stormModel is the scripted model. It does what the messages of a turn ask for, one after another.
+// stormModel plays the scripted model. It does what the messages of a turn ask for, one after another.
 func stormModel(r agenttest.Request) agenttest.Response {
 	var all []request
 	turn := turnOf(r)

@@ -34,7 +34,7 @@ func isSubAgent(r agenttest.Request) bool {
 	return strings.Contains(r.Messages()[0].Content+r.Messages()[1].Content, "You are a sub-agent of")
 }
 
-// delegatingModel is the scripted model. It gives the tasks that it is told to sub-agents, "KIND PERSON NUMBER TASKS",
+// delegatingModel plays the scripted model. It gives the tasks that it is told to sub-agents, "KIND PERSON NUMBER TASKS",
 // and says which reports it has got as results and which as messages. As a sub-agent, it writes a file and reports.
 func delegatingModel(r agenttest.Request) agenttest.Response {
 	turn := turnOf(r)

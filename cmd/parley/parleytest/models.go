@@ -10,12 +10,12 @@ import (
 	"parley/agent/agenttest"
 )
 
-// EchoModel is a model that answers "you said X" to X.
+// EchoModel plays a model that answers "you said X" to X.
 func EchoModel(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("you said " + r.Said())
 }
 
-// ToolsModel is a model that makes a round of calls with a tool of each effect, sends a message to chat 3, and answers
+// ToolsModel plays a model that makes a round of calls with a tool of each effect, sends a message to chat 3, and answers
 // with the results.
 func ToolsModel(r agenttest.Request) agenttest.Response {
 	switch r.Rounds() {
@@ -44,7 +44,7 @@ func Costs(dollars string) agenttest.Response {
 		`{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":2,"cost":`+dollars+`}}`, "[DONE]")
 }
 
-// Beholder is a model that answers with what it was shown: the colors of pictures, and the attachments.
+// Beholder plays a model that answers with what it was shown: the colors of pictures, and the attachments.
 func Beholder(r agenttest.Request) agenttest.Response {
 	messages := r.Messages()
 	last := messages[len(messages)-1]

@@ -13,7 +13,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// writer is a model that writes a file once, and then repeats the result of the call.
+// writer plays a model that writes a file once, and then repeats the result of the call.
 func writer(r agenttest.Request) agenttest.Response {
 	if r.Rounds() == 0 {
 		return agenttest.Calls(agenttest.ToolCall{Name: "write_file", Args: `{"path":"a.txt","content":"approved"}`})

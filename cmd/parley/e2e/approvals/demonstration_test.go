@@ -12,7 +12,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// researcher is the model of the demonstration in the README: it searches, reads two pages, compares them with a
+// researcher returns the model of the demonstration in the README: it searches, reads two pages, compares them with a
 // script, and then wants to send the result to another channel.
 func researcher(site string) agenttest.Script {
 	return func(r agenttest.Request) agenttest.Response {

@@ -22,7 +22,7 @@ type shownCall struct {
 	fileFirst  bool
 }
 
-// longWriter is a model that writes a long file once. The file's beginning, middle and end differ.
+// longWriter plays a model that writes a long file once. The file's beginning, middle and end differ.
 func longWriter(r agenttest.Request) agenttest.Response {
 	if r.Rounds() == 0 {
 		content := "THE-HEAD " + strings.Repeat("harmless ", 400) + `THE-MIDDLE\u3164\n` + strings.Repeat("harmless ", 400) + "THE-TAIL"

@@ -49,7 +49,7 @@ func (o eventWorld) event(group, name string, began time.Time, down func()) {
 	})
 }
 
-// looksInto is a model that examines an event with a tool and then reports.
+// looksInto plays a model that examines an event with a tool and then reports.
 func looksInto(r agenttest.Request) agenttest.Response {
 	if r.Rounds() == 0 {
 		return agenttest.Calls(agenttest.ToolCall{Name: "memory_write", Args: `{"content":"looked into it"}`})

@@ -27,7 +27,7 @@ var (
 	jobID    = regexp.MustCompile(`"job_id":"([a-z2-7]{10})"`)
 )
 
-// jobModel is a model that starts a command in the background ("run LINE"), makes a file ("make PATH"), or checks on
+// jobModel plays a model that starts a command in the background ("run LINE"), makes a file ("make PATH"), or checks on
 // its last job ("status", "output", "end"). It answers with the result, and names each job that has ended since its
 // last answer.
 func jobModel(r agenttest.Request) agenttest.Response {

@@ -13,7 +13,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// scheduling is a model that makes the schedules that people ask for. When a schedule is due, the model tries to make
+// scheduling plays a model that makes the schedules that people ask for. When a schedule is due, the model tries to make
 // another one and answers with the result.
 func scheduling(r agenttest.Request) agenttest.Response {
 	said, all := r.Said(), r.Messages()

@@ -53,7 +53,7 @@ func read(r agenttest.Request) (t talk) {
 	return t
 }
 
-// delegating is a model that gives tasks to sub-agents: "task A, B" makes one call of task for each, and "spawn A"
+// delegating plays a model that gives tasks to sub-agents: "task A, B" makes one call of task for each, and "spawn A"
 // calls sessions_spawn. As a sub-agent, it writes a file and reports its task.
 func delegating(r agenttest.Request) agenttest.Response {
 	t := read(r)
@@ -367,7 +367,7 @@ func TestSubAgentsAreForgottenWithTheirParent(t *testing.T) {
 	parleytest.WaitFor(t, "nothing to be left of what was said", func() bool { return len(parleytest.FilesWith(t, w.Home, "xyzzy")) == 0 })
 }
 
-// calling is a model that makes the calls it is told to make, one "NAME ARGUMENTS" on each line, and answers with their
+// calling plays a model that makes the calls it is told to make, one "NAME ARGUMENTS" on each line, and answers with their
 // results. As a sub-agent, it reports its task.
 func calling(r agenttest.Request) agenttest.Response {
 	t := read(r)

@@ -153,7 +153,7 @@ func TestMessageReachesPairedChatsAndNoOthers(t *testing.T) {
 		}
 		return agenttest.Reply("said: " + strings.Join(r.Results(), ""))
 	}, "")
-	// Who is paired: 5000 asks, is given a code, and is approved at the terminal.
+	// A person is paired: 5000 asks the bot, gets a code, and is approved at the terminal.
 	text, err := os.ReadFile(w.File)
 	if err != nil {
 		t.Fatal(err)

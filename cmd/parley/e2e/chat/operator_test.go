@@ -12,7 +12,7 @@ import (
 	"parley/sessions"
 )
 
-// witness is a model that says whether its prompt contains the operator's answer, marked as the operator's and not as
+// witness plays a model that says whether its prompt contains the operator's answer, marked as the operator's and not as
 // its own.
 func witness(r agenttest.Request) agenttest.Response {
 	if bytes.Contains(r.Body, []byte("said-here-by-operator")) && bytes.Contains(r.Body, []byte("we repair it at **noon**")) {

@@ -3,7 +3,7 @@ package chat
 import (
 	"bufio"
 	"bytes"
-	"crypto/sha1" //nolint:gosec // it is Redis that names scripts so
+	"crypto/sha1" //nolint:gosec // Redis names scripts by their SHA-1
 	"encoding/binary"
 	"encoding/hex"
 	"errors"

@@ -19,7 +19,7 @@ import (
 	"parley/tools/canvas/canvastest"
 )
 
-// draws is a model that draws a plot. If a busy machine does not finish the picture in time, the model tries again.
+// draws plays a model that draws a plot. If a busy machine does not finish the picture in time, the model tries again.
 func draws(r agenttest.Request) agenttest.Response {
 	results := r.Results()
 	if r.Rounds() == 0 || r.Rounds() < 6 && strings.Contains(results[len(results)-1], "took longer") {

@@ -18,7 +18,7 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// sendsFiles is a model that writes a file, sends it to chat 3 together with a picture, changes the file, and answers
+// sendsFiles plays a model that writes a file, sends it to chat 3 together with a picture, changes the file, and answers
 // with the results.
 func sendsFiles(r agenttest.Request) agenttest.Response {
 	if r.Said() != "send them" {

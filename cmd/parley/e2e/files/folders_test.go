@@ -15,7 +15,7 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// noteTaker is a model that writes what people say to a file.
+// noteTaker plays a model that writes what people say to a file.
 func noteTaker(r agenttest.Request) agenttest.Response {
 	if r.Rounds() == 0 {
 		return agenttest.Calls(agenttest.ToolCall{Name: "write_file", Args: fmt.Sprintf(`{"path":"said.txt","content":%q}`, r.Said())})

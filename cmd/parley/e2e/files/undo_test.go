@@ -20,7 +20,7 @@ import (
 // saidBy matches the words of a person within the frame that the model is shown.
 var saidBy = regexp.MustCompile(`(?s)<message [^>]*>\n(.*?)\n</message>`)
 
-// undoModel is a model that runs a command ("run LINE"), lists changes ("changes"), or otherwise says what it has read
+// undoModel plays a model that runs a command ("run LINE"), lists changes ("changes"), or otherwise says what it has read
 // about undos. It answers with the results of its calls.
 func undoModel(r agenttest.Request) agenttest.Response {
 	said, result := "", ""
@@ -205,7 +205,7 @@ func undoWorld(t *testing.T) (w *parleytest.World, dir string, before map[string
 	return w, dir, contents(t, dir)
 }
 
-// waitingModel is a model that makes a file, asks the person a question, and then makes another file.
+// waitingModel plays a model that makes a file, asks the person a question, and then makes another file.
 func waitingModel(r agenttest.Request) agenttest.Response {
 	steps := []agenttest.Response{
 		agenttest.Calls(agenttest.ToolCall{Name: "write_file", Args: `{"path":"first","content":"1"}`}),

@@ -19,7 +19,7 @@ import (
 
 const edgeName = "living-room-pi"
 
-// askEdge is a model that makes the edge agent do what a person asks for, and answers with the result.
+// askEdge plays a model that makes the edge agent do what a person asks for, and answers with the result.
 func askEdge(r agenttest.Request) agenttest.Response {
 	asked := ""
 	for _, m := range r.Messages() {

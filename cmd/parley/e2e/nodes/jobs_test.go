@@ -15,7 +15,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// jobModel is a model that makes the calls that a person names, like callModel. It replaces ID by the id of the newest
+// jobModel plays a model that makes the calls that a person names, like callModel. It replaces ID by the id of the newest
 // job, and repeats what it is told about jobs that have ended.
 func jobModel(r agenttest.Request) agenttest.Response {
 	if said := r.Said(); strings.Contains(said, "Nobody has said anything") {

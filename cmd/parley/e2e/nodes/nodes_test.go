@@ -16,7 +16,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// runModel is a model that makes the node pi run what a person says, and answers with the result.
+// runModel plays a model that makes the node pi run what a person says, and answers with the result.
 func runModel(r agenttest.Request) agenttest.Response {
 	last := r.Messages()[len(r.Messages())-1]
 	if last.Role == "tool" {

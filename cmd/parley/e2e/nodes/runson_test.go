@@ -14,7 +14,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// callModel is a model that makes the calls that a person names, "NAME ARGUMENTS;;" each, one after another, and
+// callModel plays a model that makes the calls that a person names, "NAME ARGUMENTS;;" each, one after another, and
 // answers with the results.
 func callModel(r agenttest.Request) agenttest.Response {
 	calls := strings.Split(r.Said(), ";;")

@@ -75,7 +75,7 @@ func TestABackupReplacesOnlyABackup(t *testing.T) {
 		after, _ := os.ReadFile(path(name))
 		if want == "" {
 			if code == parleytest.ExitDone {
-				_, errs, code = n.run("backup", path(name)) // over the first
+				_, errs, code = n.run("backup", path(name)) // replaces the first backup
 			}
 			if code != parleytest.ExitDone {
 				t.Errorf("%s: exit code %d, %s", name, code, errs)

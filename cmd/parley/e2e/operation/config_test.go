@@ -48,7 +48,7 @@ func TestConfigCheckFailsWhereServeWould(t *testing.T) {
 			cmd.Env = []string{"HOME=" + dir}
 			var errs bytes.Buffer
 			cmd.Stderr = &errs
-			out, err := cmd.Output() // its exit code is looked at
+			out, err := cmd.Output() // the exit code is checked below
 			if code := cmd.ProcessState.ExitCode(); code != c.code || !strings.Contains(errs.String(), c.errs) {
 				t.Errorf("%d (%v) %q", code, err, errs.String())
 			}

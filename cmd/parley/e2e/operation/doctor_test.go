@@ -103,7 +103,7 @@ func TestDoctorOnFilesThatAreMissing(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(n.cwd, "logs", "audit")); err == nil {
 		t.Error("doctor has made the file")
 	}
-	parleytest.Must(t, syscall.Mkfifo(filepath.Join(n.cwd, "logs", "audit"), 0o600)) // which nobody reads
+	parleytest.Must(t, syscall.Mkfifo(filepath.Join(n.cwd, "logs", "audit"), 0o600)) // a pipe without a reader
 	for _, command := range []string{"doctor", "serve"} {
 		if out, errs, code := n.run("--config", file, command); code == parleytest.ExitDone || !strings.Contains(out+errs, "logs/audit isn't a regular file") {
 			t.Errorf("%s with a named pipe: exit code %d, %s%s", command, code, out, errs)

@@ -59,7 +59,7 @@ func TestTheWholeFleetIsWatchedAtAGateway(t *testing.T) {
 		t.Skip("there is no PARLEY_TEST_REDIS_URL: run it as `.ci/servers go test …`, or with make test")
 	}
 	w := parleytest.New(t, parleytest.EchoModel, fmt.Sprintf("[bus]\nurl = %q\nprefix = %q\n[store]\nurl = %q\n[workspace]\nroot = %q\n[tokens.page]\ntoken = \"page-secret-of-this-test\"\nmay = [\"read\"]\n", redis, "test-"+rand.Text(), sqldbtest.New(t), t.TempDir()))
-	w.ServeAs("worker").WaitServing() // it listens for no HTTP
+	w.ServeAs("worker").WaitServing() // the worker does not listen for HTTP
 	o := parleytest.ListenHTTP(w)
 	w.ServeAs("gateway")
 	o.Ready(t)

@@ -202,7 +202,7 @@ func (p *prometheus) shows(expr string) bool {
 	return false
 }
 
-// busy is a model that is asked twice in each turn. It calls a tool that fails, one that succeeds, and one of a node
+// busy plays a model that is asked twice in each turn. It calls a tool that fails, one that succeeds, and one of a node
 // that is away.
 func busy(r agenttest.Request) agenttest.Response {
 	switch {

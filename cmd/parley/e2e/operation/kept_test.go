@@ -83,11 +83,10 @@ func keptNames() map[string]string {
 		// These are files of an older release; sessions.db contains all their data.
 		"bus.db.before-1000":  "forget, retention: gone before anything is erased; backup, restore, migrate, export: left out",
 		"book.db.before-1000": "forget, retention: gone before anything is erased; backup, restore, migrate, export: left out",
-		// Beside the sessions it has ~outgoing, files that wait to be sent, and ~undo, what
-		// turns have changed.
-		// .parley-agents.json has where agents' folders are (backup leaves it out, restore begins
-		// without it, who migrates copies it with the rest); what is in these is as in the root.
-		// A session's has what Parley puts there, which package aging lists.
+		// Besides the folders of sessions, workspaces contains ~outgoing, with the files that wait to be sent, and
+		// ~undo, which records what turns have changed. .parley-agents.json says where the folders of agents are:
+		// backup leaves it out, restore starts without it, and an operator who migrates copies it with the rest. These
+		// folders contain the same as the root. Package aging lists what Parley puts into a session's folder.
 		"workspaces":  "backup, restore, forget, retention: by session, and what came with a turn or of it with the turn; migrate: it stays where it is; ~outgoing: forget by session and message, retention: gone once sent, or swept; ~undo: backup and restore, forget: by session, and whole where a person or a file of a session is forgotten, retention: likewise, and by age; export: it holds files",
 		"audit.jsonl": "forget: arguments and person; retention: [audit] days; backup and migrate: a copy of the table, left out",
 		"token":       "none: it is a secret of this home", "parley.sock": process, "bus.db.lock": process, "lock": process, "terminals": process,
@@ -101,7 +100,7 @@ func keptKeys() []string {
 		"state", "heads", "due", "leased", "mail", "dead", "graves", "seen", // mail: by sender and session
 		"events", "feed", // events: by session
 		"clock", "contact", "topics", "wake", "pause", "hold", "waiting", "nudge", "notes", "released", "forgotten", "shards", // contain nothing that people said
-		"working", "begun", "counted", // by a hash of a person's id, ids of turns: forget leaves them, or who is forgotten might ask without a limit; they go after an hour
+		"working", "begun", "counted", // ids of turns, by a hash of a person's id: forget leaves them, so that a forgotten person cannot exceed the limits; they expire after an hour
 		"last",     // a process, by a hash of a session's key; expires after ten minutes
 		"claimers", // a channel to which nothing is published
 	}

@@ -113,7 +113,7 @@ func followLogs(t *testing.T, w *parleytest.World) {
 	case err := <-ended:
 		parleytest.Must(t, err)
 	case <-time.After(parleytest.Patience):
-		_ = follow.Process.Kill() // it does not end by itself
+		_ = follow.Process.Kill() // the command does not end by itself
 		t.Error("Ctrl-C does not end it")
 	}
 	if n := strings.Count(out.String(), "\n"); n != 3 {

@@ -31,7 +31,7 @@ func TestWatchersAreToldOfTheModelsCalls(t *testing.T) {
 		switch {
 		case asked.Model != "spare":
 			return agenttest.Fail(http.StatusForbidden, `{"error":{"message":"not for you"}}`)
-		case len(r.Tools()) == 0: // the past is summed up
+		case len(r.Tools()) == 0: // the request to summarize the past
 			return agenttest.Reply("a short summary")
 		case r.Rounds() == 0 && strings.Contains(r.Said(), "look"):
 			return agenttest.Calls(agenttest.ToolCall{Name: "list_directory", Args: `{"path":"."}`})

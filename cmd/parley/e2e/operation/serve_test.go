@@ -60,7 +60,7 @@ func TestServeEndsWhileItStarts(t *testing.T) {
 	t.Cleanup(func() { silent.Close() })
 	w := parleytest.New(t, parleytest.EchoModel, fmt.Sprintf("[store]\nurl = \"postgres://x@%s/x?sslmode=disable\"\n", silent.Addr()))
 	p := w.Serve()
-	asked, err := silent.Accept() // and nothing is answered
+	asked, err := silent.Accept() // the server gets no answer
 	parleytest.Must(t, err)
 	defer asked.Close()
 	parleytest.Must(t, p.Cmd.Process.Signal(syscall.SIGTERM))

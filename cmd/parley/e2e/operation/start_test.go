@@ -33,7 +33,7 @@ func TestAProcessThatIsRefusedTheHomePollsNobody(t *testing.T) {
 func TestWhatAFailedStartHasFetchedIsAnsweredByTheNext(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(agenttest.Request) agenttest.Response { return agenttest.Reply("here I am") }, "")
-	w.Serve().Stop() // which makes the home
+	w.Serve().Stop() // makes the home
 	layout := func(version int) {
 		db, err := sql.Open("sqlite", "file:"+filepath.Join(w.Home, "sessions.db"))
 		parleytest.Must(t, err)
@@ -43,7 +43,7 @@ func TestWhatAFailedStartHasFetchedIsAnsweredByTheNext(t *testing.T) {
 	}
 	known := w.Count("sessions.db", "PRAGMA user_version")
 	w.Telegram.Say(2, 2, "are you there?")
-	layout(known + 1) // a newer release's
+	layout(known + 1) // the layout of a newer release
 	failed := w.Serve()
 	if err := <-failed.Ended; err == nil || !strings.Contains(failed.Stderr.String(), "use the newer release") {
 		t.Errorf("a home of a newer release is served: %v", err)

@@ -15,7 +15,7 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// busyModel is a model that does what a person says, with a word that the status must not show.
+// busyModel plays a model that does what a person says, with a word that the status must not show.
 func busyModel(r agenttest.Request) agenttest.Response {
 	if r.Rounds() > 0 {
 		return agenttest.Reply("done: " + strings.Join(r.Results(), " "))
@@ -110,7 +110,7 @@ func TestStatusOfAFleet(t *testing.T) {
 	w.Telegram.Say(2, 2, "hang")
 	var now api.CurrentWork
 	parleytest.WaitFor(t, "the turn to be in its tool", func() bool {
-		now, _ = readStatus(t, w) // of a home of its own, where no server runs
+		now, _ = readStatus(t, w) // run in a home of its own, in which no server runs
 		return now.Turns.Count == 1 && len(now.Turns.List[0].Calls) == 1
 	})
 	if r := now.Turns.List[0]; r.Session != "main:telegram:2" || r.Person != "telegram:2" || r.Calls[0].Tool != "exec_shell" || now.Asks.Count != 1 {

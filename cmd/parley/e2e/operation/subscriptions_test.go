@@ -129,7 +129,7 @@ func TestSubscribersAreToldWhereverTheServerIsKilled(t *testing.T) {
 	}
 }
 
-// handingOut is a model that gives what it is told to a sub-agent, which reports it.
+// handingOut plays a model that gives what it is told to a sub-agent, which reports it.
 func handingOut(r agenttest.Request) agenttest.Response {
 	results := false
 	for _, m := range r.Messages() {

@@ -55,7 +55,7 @@ func turnOf(t *testing.T, spans []otlptest.Span) (turn otlptest.Span, ok bool) {
 	return turn, ok
 }
 
-// writing is a model that writes a file, and then answers.
+// writing plays a model that writes a file, and then answers.
 func writing(r agenttest.Request) agenttest.Response {
 	if r.Rounds() == 0 {
 		return agenttest.Calls(agenttest.Call("write_file", `{"path":"a.txt","content":"rhubarb"}`))

@@ -215,7 +215,7 @@ func TestAHeartbeatCostsNoMoreThanItMay(t *testing.T) {
 	if said := w.WaitSaid(onCall, 1)[0]; !strings.Contains(said, "Heartbeats have used $0.0") || !strings.Contains(said, "of the $0.04 that they can spend in a day.") || !strings.Contains(said, "[heartbeat] day") {
 		t.Errorf("it is told %q", said)
 	}
-	w.Telegram.Say(2, 2, "hello") // others go on
+	w.Telegram.Say(2, 2, "hello") // other people can continue
 	w.WaitSaid(2, 1)
 	out, errs, code := w.Run("--json", "usage", "--by", "person")
 	var r report.Usage

@@ -48,7 +48,7 @@ func wantStory(t *testing.T, s why.Story, outcome string, steps ...string) {
 	}
 }
 
-// whyModel is a model that writes or reads a file if it is told to, and otherwise answers.
+// whyModel plays a model that writes or reads a file if it is told to, and otherwise answers.
 func whyModel(r agenttest.Request) agenttest.Response {
 	switch {
 	case r.Rounds() == 0 && strings.Contains(r.Said(), "write"):

@@ -179,7 +179,7 @@ func longestTask(all []traced) (ms float64, what string) {
 func BenchmarkALongConversation(b *testing.B) {
 	const turns, newest, tokens = 10_000 / 6, 32, 2000
 	entries := entriesOf(turns)
-	worst := map[string]float64{} // of all rounds
+	worst := map[string]float64{} // the worst values of all rounds
 	report := func(unit string, ms float64) {
 		worst[unit] = max(worst[unit], ms)
 		b.ReportMetric(worst[unit], unit)

@@ -58,7 +58,7 @@ func (x *tab) accessible(what string) {
 	}
 }
 
-// delegating is a model that gives a task to a sub-agent. As a sub-agent, it runs a command that waits for a file,
+// delegating plays a model that gives a task to a sub-agent. As a sub-agent, it runs a command that waits for a file,
 // starts the command again if it is interrupted, and then reports.
 func delegating(r agenttest.Request) agenttest.Response {
 	child, last := false, ""

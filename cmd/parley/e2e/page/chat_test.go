@@ -144,7 +144,7 @@ func TestACommandWithoutAReplyIsDone(t *testing.T) {
 	}
 }
 
-// rulesModel is a model that writes what it is told to a file, or runs a long command.
+// rulesModel plays a model that writes what it is told to a file, or runs a long command.
 func rulesModel(r agenttest.Request) agenttest.Response {
 	switch {
 	case r.Rounds() > 0:

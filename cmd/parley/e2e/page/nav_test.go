@@ -41,7 +41,7 @@ func TestNavigation(t *testing.T) {
 	v.key("Enter", "\r", 13, 0)
 	v.wait("the menu", visible)
 	focus := ""
-	for range 40 { // to the view by the Tab key alone
+	for range 40 { // reaches the view with the Tab key alone
 		if focus = eval[string](v.tab, "document.activeElement.textContent"); focus == "Usage" {
 			break
 		}

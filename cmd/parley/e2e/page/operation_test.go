@@ -28,7 +28,7 @@ const (
 	annToken    = "ann-token-of-the-test"
 )
 
-// busyModel is a model that does what it is told: it writes a file, makes a schedule, or asks a question.
+// busyModel plays a model that does what it is told: it writes a file, makes a schedule, or asks a question.
 func busyModel(r agenttest.Request) agenttest.Response {
 	if r.Rounds() > 0 {
 		return agenttest.Reply("done: " + strings.Join(r.Results(), " "))

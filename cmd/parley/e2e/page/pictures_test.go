@@ -27,7 +27,7 @@ func TestCardsShowPictures(t *testing.T) {
 	})
 	kept := regexp.MustCompile(`"path":"([^"]+-1\.png)"`)
 	o, _ := newWorld(t, func(r agenttest.Request) agenttest.Response {
-		var results []string // of the whole turn: a picture comes as a message of its own
+		var results []string // the results of the whole turn, because a picture comes as a separate message
 		for _, m := range r.Messages() {
 			if m.Role == "tool" {
 				results = append(results, m.Content)

@@ -18,7 +18,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-const shift = 8 // among the modifiers of a key
+const shift = 8 // the bit of the Shift key in the modifiers of a key event
 
 // losing starts a proxy that passes messages on and loses the answers to the first ones, like a network that breaks at
 // the wrong moment. It returns the proxy's address and the number of lost answers.
@@ -183,7 +183,7 @@ func TestThePageIsUsedByKeys(t *testing.T) {
 	eval[bool](x, "(document.activeElement.blur(), true)")
 	seen := map[string]bool{}
 	const begins = "Skip to content"
-	for n, rounds := 0, 0; rounds < 2; n++ { // from one beginning to the next
+	for n, rounds := 0, 0; rounds < 2; n++ { // from the beginning until the focus is there again
 		if n > 100 {
 			t.Fatalf("Tab does not come to %q again: %v", begins, seen)
 		}

@@ -258,7 +258,7 @@ func TestDoctorLooksAtChannelsOfDiscord(t *testing.T) {
 		t.Errorf("of a thread among chats doctor says:\n%s", said)
 	}
 	parleytest.Must(t, os.WriteFile(w.File, text, 0o600))
-	dc.Deny("100", discordtest.BotRole, 1<<15) // files
+	dc.Deny("100", discordtest.BotRole, 1<<15) // the right to attach files
 	dc.Deny("300", discordtest.Guild, 1<<38)   // the right to send messages in threads
 	const lacks, there = "the bot lacks Attach Files in #general (100) of the server Home (900)", "Send Messages in Threads in #a post (301)"
 	if said := doctor(); !strings.Contains(said, lacks) || !strings.Contains(said, "in the channel's own") || strings.Contains(said, there) {

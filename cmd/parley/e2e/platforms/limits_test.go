@@ -96,7 +96,7 @@ func (l *limit) inDiscord(global bool) discordtest.Act {
 	}
 }
 
-// talkative is a model that says what it is asked for in four messages.
+// talkative plays a model that says what it is asked for in four messages.
 func talkative(r agenttest.Request) agenttest.Response {
 	name, at, _ := strings.Cut(r.Said(), " ")
 	if r.Rounds() > 0 {

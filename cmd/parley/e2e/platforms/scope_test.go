@@ -10,7 +10,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// rememberModel is a model that answers with everything that people have said in the conversation.
+// rememberModel plays a model that answers with everything that people have said in the conversation.
 func rememberModel(r agenttest.Request) agenttest.Response {
 	var said []string
 	for _, word := range []string{"apple", "berry", "cherry", "date"} {

@@ -15,7 +15,7 @@ import (
 	"parley/tools/documents/documentstest"
 )
 
-// reader is a model that answers with the content of the files that it was shown: the last page of a document, the
+// reader plays a model that answers with the content of the files that it was shown: the last page of a document, the
 // words of a recording, and otherwise what parleytest.Beholder answers.
 func reader(r agenttest.Request) agenttest.Response {
 	all := r.Messages()

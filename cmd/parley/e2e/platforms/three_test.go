@@ -60,7 +60,7 @@ func (w *three) serve(env ...string) *parleytest.Process {
 	return p
 }
 
-// tellsOthers is a model that writes a file and sends it with a formatted text to a chat on each of the other
+// tellsOthers plays a model that writes a file and sends it with a formatted text to a chat on each of the other
 // platforms.
 func tellsOthers(r agenttest.Request) agenttest.Response {
 	const words = "The **weekly** report is `green`:\\n\\n- one\\n- two"

@@ -45,7 +45,7 @@ func telltale(t *testing.T) string {
 	return server.URL
 }
 
-// leaky is a model that searches and fails, and whose answers and errors contain the key.
+// leaky returns a model that searches and fails, and whose answers and errors contain the key.
 func leaky(resets *atomic.Int32) agenttest.Script {
 	return func(r agenttest.Request) agenttest.Response {
 		switch {
@@ -223,7 +223,7 @@ func (w *three) watch(t *testing.T, o *parleytest.HTTPWorld, seen *strings.Build
 		all = append(all, got)
 		go func() {
 			defer res.Body.Close()
-			raw, _ := io.ReadAll(res.Body) // it ends with the watching
+			raw, _ := io.ReadAll(res.Body) // the stream ends when the client does
 			got <- string(raw)
 		}()
 	}

@@ -16,17 +16,17 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// A population is what a home contains before it is measured. Of every ten conversations,
+// A population describes what a home contains before it is measured. Of every ten conversations,
 //
 //   - five are private chats of people with the bot on Telegram, each of whom has only this one,
 //   - four are topics of groups on Telegram, in which two of a few people speak,
 //   - and one is a thread of the token "ada".
 //
-// The last append to a conversation is the longer ago, the lower its number is, over spread days. The book has the
+// The conversations were last used at regular times over spread days, in the order of their numbers. The book has the
 // answers of 30 days, which is how long it keeps them.
 type population struct {
 	conversations int
-	turns         int // of each conversation; each turn has six entries
+	turns         int // turns of each conversation; each turn has six entries
 }
 
 const (

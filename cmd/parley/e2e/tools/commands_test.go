@@ -14,7 +14,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// commander is a model that makes the call that it is told to make: TOOL ARGUMENTS.
+// commander plays a model that makes the call that it is told to make: TOOL ARGUMENTS.
 func commander(r agenttest.Request) agenttest.Response {
 	if r.Rounds() > 0 {
 		return agenttest.Reply(strings.Join(r.Results(), "\n"))

@@ -71,7 +71,7 @@ func shown(r agenttest.Request) string {
 	return strings.Join(slices.DeleteFunc(r.Tools(), func(name string) bool { return !strings.HasPrefix(name, "web__") }), " ")
 }
 
-// swapModel is a model that calls hold and then old, and answers with the tools that it was shown.
+// swapModel plays a model that calls hold and then old, and answers with the tools that it was shown.
 func swapModel(r agenttest.Request) agenttest.Response {
 	switch got := r.Results(); {
 	case strings.Contains(r.Said(), "again"):

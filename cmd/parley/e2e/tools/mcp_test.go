@@ -28,7 +28,7 @@ while read -r line; do
 	esac
 done`
 
-// mcpModel is a model that writes a file and then has the server read it, if it has the server's tool.
+// mcpModel plays a model that writes a file and then has the server read it, if it has the server's tool.
 func mcpModel(r agenttest.Request) agenttest.Response {
 	last := r.Messages()[len(r.Messages())-1]
 	switch {

@@ -13,7 +13,7 @@ import (
 	"parley/sessions"
 )
 
-// writing is a model that is told "write N", writes N files one after another, and answers with the results. If it is
+// writing plays a model that is told "write N", writes N files one after another, and answers with the results. If it is
 // told "hand out write N", it gives that task to a sub-agent.
 func writing(r agenttest.Request) agenttest.Response {
 	said, handsOut := strings.CutPrefix(r.Said(), "hand out ")
