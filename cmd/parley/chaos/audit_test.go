@@ -28,14 +28,14 @@ type audit struct {
 	told                   int                            // messages that agents sent to the shared chats
 	repeats                int                            // messages that a platform shows more often than they were sent
 	interrupted            int                            // sends that were interrupted, so that nobody knows whether they arrived
-	resumed, givenUp       int                            // turns
+	resumed, givenUp       int                            // numbers of turns
 	cutOff                 int                            // how often a turn was resumed although its process had not suspended it in good order
 	rerun                  int                            // calls that were started again
 	buried                 int                            // messages of turns that were given up
 	mayBeBuried            int                            // messages of turns that were given up after they had waited; the asks are settled
-	interruptedBy          map[string]int                 // by send
+	interruptedBy          map[string]int                 // how often each send was interrupted
 	unrecorded             map[string]bool                // turns whose logs do not say that their replies are published
-	givenUpIn              map[string]int                 // by address
+	givenUpIn              map[string]int                 // messages of turns that were given up, by address
 	expected               map[string]map[string][]string // sends by address and text
 	lostDrafts             map[string]int                 // by address, drafts that may or may not have been posted
 	lostDraftOf            map[string]bool                // by turn, whether its draft may or may not have been posted
@@ -46,18 +46,18 @@ type audit struct {
 	onceCalls, unknown     int                            // calls of the once tool, and those of them with an unknown outcome
 	incomparable           int                            // approved calls that did not run because an older process could not compare them
 	twice                  []string                       // descriptions of the repeats
-	approved, denied       int                            // numbers of calls
+	approved, denied       int                            // numbers of calls that people approved and denied
 	replied, expired       int                            // numbers of answered questions, and of asks of both kinds that nobody answered
 	unasked                int                            // calls that needed an approval when nobody could be asked
 	book                   map[string]string              // by ask that is in no log so far, how it ended
-	shown                  map[string][]shownAsk          // by address
+	shown                  map[string][]shownAsk          // asks that must be shown, by address
 	seenFiles, sentFiles   int                            // files that answers mention, and files that agents sent
 	unsent, unfetched      int                            // files that could not be sent, and files that could not be fetched, as people were told
 	recalled, unsearched   int                            // searches that found what was said, and searches while the store was away
 	recordings, unread     int                            // answers that were read aloud, and answers that could not be, as people were told
 	swept                  int                            // references to files of interrupted calls, which had to be removed
 	mayLeave               map[string]bool                // sends that may have left copies of their files
-	readings               map[string][]reading           // by address
+	readings               map[string][]reading           // recordings that must be sent, by address
 	late                   int                            // calls that were refused because they came too late, and made again
 	slowest                time.Duration
 	slowestOf              string

@@ -37,7 +37,7 @@ const pageLinks = 300
 type attacker struct {
 	*httptest.Server
 	mu  sync.Mutex
-	got map[int][]hit // by attempt
+	got map[int][]hit // the requests of each attempt
 }
 
 // A hit is one request that the attacker got.

@@ -22,10 +22,10 @@ import (
 type nodeAudit struct {
 	*nodeStorm
 	runs map[string][]string      // by mark, the nodes on which it ran, once for each run
-	rows map[string]nodeRow       // by mark
-	ends map[nodes.Status]int     // numbers of rows
+	rows map[string]nodeRow       // the row of each call, by mark
+	ends map[nodes.Status]int     // numbers of rows with each status
 	said map[string]int           // by code, the number of results in logs
-	seen map[string]*nodeCallSeen // by mark
+	seen map[string]*nodeCallSeen // the calls in logs, by mark
 
 	reads, unread, again int // calls of read_file that succeeded, that failed, and that ran again
 	size                 int64

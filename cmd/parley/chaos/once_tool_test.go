@@ -19,7 +19,7 @@ type onceTool struct {
 	url string
 
 	mu   sync.Mutex
-	made map[string]int // by the call's key
+	made map[string]int // the number of requests, by the call's key
 }
 
 func newOnceTool(t testing.TB) *onceTool {

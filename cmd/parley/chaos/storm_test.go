@@ -293,7 +293,7 @@ type storm struct {
 	past            *past               // the past that the fleet archives meanwhile; nil if it archives nothing
 
 	mu     sync.Mutex
-	said   [][]request    // by chat
+	said   [][]request    // the messages of each chat
 	faults map[string]int // how often each kind of fault was injected
 	unheld map[int]bool   // chats in which a turn was seen that waited and that no process held
 	took   time.Duration

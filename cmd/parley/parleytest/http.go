@@ -14,7 +14,7 @@ import (
 // An HTTPWorld is a world whose server listens for HTTP.
 type HTTPWorld struct {
 	*World
-	URL    string // of the server
+	URL    string // the server's address
 	Client *http.Client
 }
 

@@ -338,7 +338,7 @@ func TestStopReachesAnAgentThatWaitsForASubAgent(t *testing.T) {
 	p.Kill()
 }
 
-// /new and forgetting a session also erase the sessions of its sub-agents.
+// /new and forgetting a session also erase the sessions of the session's sub-agents.
 func TestSubAgentsAreForgottenWithTheirParent(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, delegating, withSession)

@@ -42,7 +42,7 @@ func shapes(b *testing.B) (all []*shape) {
 	for _, s := range []struct {
 		name  string
 		fleet bool
-		roles []string // of each process
+		roles []string // the roles of each process
 	}{
 		{"sqlite", false, []string{"gateway,worker"}},
 		{"redis+postgres", true, []string{"gateway,worker"}},

@@ -32,7 +32,7 @@ func TestWhatATurnAsksOfTheServers(t *testing.T) {
 	const turns = 20
 	for _, c := range []struct {
 		name, said, more string
-		statements       int // of one turn, at most
+		statements       int // the most statements of one turn
 		published        int // the most that Redis publishes for one turn: the events for the gateway, and the offer to the worker
 	}{
 		{"without tools", "hello", "", 5, 7},

@@ -82,7 +82,7 @@ func (w *wiretap) serve(client net.Conn) {
 type line struct {
 	tap            *wiretap
 	client, server net.Conn
-	asking         bool // guarded by tap.mu
+	asking         bool // whether the client has sent something since the last answer; guarded by tap.mu
 }
 
 // Read reads what the client sends, and passes it on to the server.

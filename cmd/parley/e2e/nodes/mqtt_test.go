@@ -103,7 +103,7 @@ func TestBothEndsAreKilledAtABroker(t *testing.T) {
 // ones.
 type hostile struct {
 	random *rand.Rand
-	heard  map[string][][]byte // by topic
+	heard  map[string][][]byte // the messages so far, by topic
 	held   map[string][]byte
 	plain  int // the number of messages with a readable command or result
 }

@@ -197,7 +197,7 @@ func TestRulesForANodesTools(t *testing.T) {
 	parleytest.Wants(t, w.WaitSaid(31, 1)[0], "plain", "pi")
 }
 
-// The settings of a node say who approves its calls. Besides them, only owners may.
+// The settings of a node say who approves its calls. Only these people and owners can.
 func TestWhoApprovesTheCallsOfANode(t *testing.T) {
 	w, _, _ := accepted(t, "approvers = [\"telegram:5\"]\n[tools]\nask = [\"pi__*\"]\n")
 	for chat, by := range map[int64]int64{11: 5, 12: 1} {

@@ -133,8 +133,8 @@ func TestReadingMakesNoMissingPart(t *testing.T) {
 	}
 }
 
-// In the home of a fleet's process, a command without the fleet's configuration creates no database, because serve
-// would then refuse to start.
+// In the home of a fleet's process, a command without the fleet's configuration fails and creates no database, because
+// a database there would keep serve from starting.
 func TestFleetsHomeWithoutItsConfiguration(t *testing.T) {
 	t.Parallel()
 	n := newNewcomer(t)

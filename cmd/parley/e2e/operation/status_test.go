@@ -93,7 +93,7 @@ func TestStatusSaysWhatTheBotIsAt(t *testing.T) {
 	parleytest.Wants(t, text, "no server is running", "1 conversation waiting for a worker:", "main:telegram:2")
 }
 
-// Each process of a fleet shows what all processes work on.
+// In a fleet, parley status shows what all processes work on.
 func TestStatusOfAFleet(t *testing.T) {
 	t.Parallel()
 	redis := os.Getenv("PARLEY_TEST_REDIS_URL")

@@ -187,8 +187,8 @@ func TestTextsOfMarksTakeLittleWork(t *testing.T) {
 	}
 }
 
-// When a text has become the maximum of elements, the rest of it is shown as it was written, and nothing is missing.
-// The result is the same whether the text arrives in pieces or at once.
+// Once a text has produced the maximum number of elements, the rest of it is shown as it was written, and nothing is
+// missing. The result is the same whether the text arrives in pieces or at once.
 func TestTheRestOfALongTextStaysAsItWasWritten(t *testing.T) {
 	t.Parallel()
 	const end = "the **very**\nend"

@@ -103,7 +103,8 @@ func TestToolsOfMCPServersAreAccepted(t *testing.T) {
 	}
 }
 
-// A person who accepts all tools accepts the descriptions that the page shows, and none that changed since.
+// A person who accepts all tools accepts the descriptions that the page shows, and no description that has changed
+// since.
 func TestToolsAreAcceptedAsTheyAreShown(t *testing.T) {
 	t.Parallel()
 	s := newOffering(t)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Only those earlier parts of a conversation have elements that the person was near last or is using. The other parts
-// keep their space, and get elements again when the person scrolls near them.
+// Of the earlier parts of a conversation, only the ones that the person is using or was near last have elements. The
+// other parts keep their space, and get elements again when the person scrolls near them.
 func TestOnlyNearbyPartsHaveElements(t *testing.T) {
 	t.Parallel()
 	const turns, newest, most = 500, 8, 10 // most as the page has it
