@@ -27,12 +27,12 @@ type audit struct {
 	messages, turns, calls int
 	told                   int                            // messages that agents sent to the shared chats
 	repeats                int                            // messages that a platform shows more often than they were sent
-	interrupted            int                            // sends that were interrupted, so that nobody knows whether they arrived
+	interrupted            int                            // sends of which nobody knows whether they arrived
 	resumed, givenUp       int                            // numbers of turns
-	cutOff                 int                            // how often a turn was resumed although its process had not suspended it in good order
+	cutOff                 int                            // how often a turn was resumed that nobody had suspended
 	rerun                  int                            // calls that were started again
 	buried                 int                            // messages of turns that were given up
-	mayBeBuried            int                            // messages of turns that were given up after they had waited; the asks are settled
+	mayBeBuried            int                            // messages of turns that were given up after they had waited
 	interruptedBy          map[string]int                 // how often each send was interrupted
 	unrecorded             map[string]bool                // turns whose logs do not say that their replies are published
 	givenUpIn              map[string]int                 // messages of turns that were given up, by address
@@ -44,17 +44,17 @@ type audit struct {
 	maybe                  map[string]bool                // texts that may have been sent, by address
 	made                   map[string]int                 // by call, how often the once tool was called
 	onceCalls, unknown     int                            // calls of the once tool, and those of them with an unknown outcome
-	incomparable           int                            // approved calls that did not run because an older process could not compare them
+	incomparable           int                            // approved calls that an older process could not compare
 	twice                  []string                       // descriptions of the repeats
 	approved, denied       int                            // numbers of calls that people approved and denied
-	replied, expired       int                            // numbers of answered questions, and of asks of both kinds that nobody answered
+	replied, expired       int                            // answered questions, and asks that nobody answered
 	unasked                int                            // calls that needed an approval when nobody could be asked
 	book                   map[string]string              // by ask that is in no log so far, how it ended
 	shown                  map[string][]shownAsk          // asks that must be shown, by address
 	seenFiles, sentFiles   int                            // files that answers mention, and files that agents sent
-	unsent, unfetched      int                            // files that could not be sent, and files that could not be fetched, as people were told
-	recalled, unsearched   int                            // searches that found what was said, and searches while the store was away
-	recordings, unread     int                            // answers that were read aloud, and answers that could not be, as people were told
+	unsent, unfetched      int                            // files that could not be sent, or not be fetched
+	recalled, unsearched   int                            // successful searches, and searches while the store was away
+	recordings, unread     int                            // answers that were read aloud, and answers that could not be
 	swept                  int                            // references to files of interrupted calls, which had to be removed
 	mayLeave               map[string]bool                // sends that may have left copies of their files
 	readings               map[string][]reading           // recordings that must be sent, by address

@@ -280,7 +280,7 @@ const (
 // processes understand files. whyNot is the reason that it gives.
 const (
 	notFetched = "I didn't get "
-	whyNot     = "a process of an older release" // is followed by "is still running", or in the previous release by "still serves"
+	whyNot     = "a process of an older release" // "is still running", or in the previous release "still serves"
 )
 
 // withoutExcuse removes the excuses about files from a text.

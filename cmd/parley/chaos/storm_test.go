@@ -287,7 +287,7 @@ type storm struct {
 	noLong          bool                // whether nobody asks for an answer for which the model itself takes seconds
 	noAsks          bool                // whether nobody asks for anything that other people have to answer
 	noFiles         bool                // whether nobody asks for anything with a file
-	downgrades      bool                // whether workers go back to the previous release, which cannot compare calls that were approved meanwhile
+	downgrades      bool                // whether workers go back to the previous release for a while
 	noRecall        bool                // whether nobody asks for a search
 	points          map[string][]string // by role, the crashpoints at which processes die; nil for all crashpoints
 	past            *past               // the past that the fleet archives meanwhile; nil if it archives nothing

@@ -34,7 +34,7 @@ type fleetCosts struct {
 	gateway, workers, redis, postgres time.Duration // processor time
 	commands, transactions            float64
 	answers                           float64
-	read, opened                      float64 // how often a worker had to read a session's log before it worked on it, and how often it worked on one in all
+	read, opened                      float64 // how often a worker read a session's log, and how often it began work on a session
 }
 
 // total returns the processor time of all parts together.

@@ -25,7 +25,7 @@ type wiretap struct {
 
 	mu      sync.Mutex
 	asked   []string          // what the program sent, in order
-	trips   int               // the number of round trips: how often the program sent something after an answer, over all connections
+	trips   int               // how often the program sent something after an answer, over all connections
 	scripts map[string]string // the names of Redis scripts, by hash
 }
 
