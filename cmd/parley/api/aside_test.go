@@ -19,13 +19,14 @@ import (
 	"parley/tools/redact"
 )
 
-// aside is what a snapshot has besides turns.
+// aside is what a snapshot contains besides turns.
 type aside struct {
 	Messages []struct{ Call, Kind, Turn, Command, Text, After string }
 	Asks     []api.Ask
 }
 
-// asideIn returns what the snapshot of a session has besides turns.
+// asideIn opens a stream of a session and returns what its snapshot contains besides turns. It fails the test if the
+// snapshot shows a secret.
 func (x *rig) asideIn(key, token string) (said aside) {
 	x.t.Helper()
 	f := x.watch(key, token, "")
@@ -37,14 +38,15 @@ func (x *rig) asideIn(key, token string) (said aside) {
 	return said
 }
 
-// called is a call of a turn, with the end of the answer that asked for it.
+// called returns the entries of a tool call: the call itself, and the end of the answer in which the model asked for
+// it.
 func called(t *testing.T, turn, call, tool, args string) []sessions.Entry {
 	use := entry(t, turn, sessions.KindToolUse, sessions.ToolUse{Name: tool, Args: json.RawMessage(args)})
 	use.Call = call
 	return []sessions.Entry{use, entry(t, turn, sessions.KindUsage, sessions.Usage{Model: "m"})}
 }
 
-// hiding is a rig with a session of ann's, from which the secret is taken out.
+// hiding returns a rig that removes the secret from everything it shows. Its API reads a session of Ann's.
 func hiding(t *testing.T) *rig {
 	hidden, err := redact.New([]string{secret}, nil)
 	if err != nil {
@@ -53,9 +55,9 @@ func hiding(t *testing.T) *rig {
 	return ownRig(t, func(x *rig) { x.cfg.Redact = func() blocks.Redactor { return hidden } })
 }
 
-// A snapshot shows how requests have ended: who has decided what, that nobody did in time, and that nobody needs the
-// answer anymore. Whoever sees the session sees it, without secrets, without where people were asked, and not more of a
-// call than of any other. Requests that are open are only listed.
+// A snapshot shows how closed requests have ended: decided by somebody, expired, or no longer needed. Everybody who
+// may read the session sees this, but no secrets, no places where approvers were asked, and no more of a call than
+// watchers see elsewhere. Open requests are only listed.
 func TestASnapshotHasRequestsThatHaveEnded(t *testing.T) {
 	x := hiding(t)
 	const key = "main:web:ann"
@@ -118,8 +120,8 @@ func TestASnapshotHasRequestsThatHaveEnded(t *testing.T) {
 	}
 }
 
-// A snapshot has the replies to commands under the ids that they had as events, in their places and without secrets,
-// and no reply where there was none, nor one that a platform has shown in place of events.
+// A snapshot contains the replies to commands, with the ids of their events, in order, and without secrets. It omits
+// commands without a reply, and replies that a platform has shown by itself.
 func TestASnapshotHasTheRepliesToCommands(t *testing.T) {
 	x := hiding(t)
 	reply := func(id, name, text string) sessions.Entry {
@@ -145,8 +147,8 @@ func TestASnapshotHasTheRepliesToCommands(t *testing.T) {
 	}
 }
 
-// A snapshot has what a turn told its person when it failed or was stopped, in its place, without secrets, and under the
-// id that it had as an event. What a turn answers that has ended well is in its blocks.
+// A snapshot contains what a failed or stopped turn told its person, in order, without secrets, and with the id of
+// the event. For a turn that ended well, the blocks already contain the answer.
 func TestASnapshotHasWhatFailedTurnsSaid(t *testing.T) {
 	x := hiding(t)
 	const key = "main:web:ann"
@@ -156,7 +158,7 @@ func TestASnapshotHasWhatFailedTurnsSaid(t *testing.T) {
 	x.write(key, end("f1", sessions.TurnFailed, "I can't say "+secret)...)
 	x.write(key, end("f2", sessions.TurnCompleted, "the answer")...)
 	x.write(key, end("f3", sessions.TurnCancelled, "Stopped.")...)
-	x.write(key, end("f4", sessions.TurnFailed, "")...) // somebody has had it forgotten
+	x.write(key, end("f4", sessions.TurnFailed, "")...) // its text was erased
 	want := "[{f1#reply/0 reply f1  I can't say [redacted] f1} {f3#reply/0 reply f3  Stopped. f3}]"
 	if got := fmt.Sprint(x.asideIn(key, ownToken).Messages); got != want {
 		t.Errorf("the snapshot has %s, want %s", got, want)
@@ -167,7 +169,7 @@ func TestASnapshotHasWhatFailedTurnsSaid(t *testing.T) {
 	}
 }
 
-// The reply to a command is in the snapshot as whoever watched live was told it.
+// The reply to a command in a snapshot is the same that watchers got live.
 func TestRepliesAreTheSameLiveAndLater(t *testing.T) {
 	x := newRig(t)
 	x.work(brief{})
@@ -198,8 +200,8 @@ func TestRepliesAreTheSameLiveAndLater(t *testing.T) {
 	}
 }
 
-// A snapshot has what the agent has said on behalf of somebody in another conversation, whatever shows the session, without
-// secrets, and by whom it was had said. What somebody has had forgotten is gone.
+// A snapshot contains what the agent has said in this conversation on behalf of people in another one, with their
+// names and without secrets. What one of them has erased is gone.
 func TestASnapshotHasWhatWasSaidOnBehalfOfOthers(t *testing.T) {
 	x := hiding(t)
 	told := func(id string, quotes ...sessions.Quote) sessions.Entry {
@@ -224,8 +226,8 @@ func TestASnapshotHasWhatWasSaidOnBehalfOfOthers(t *testing.T) {
 	}
 }
 
-// A snapshot has what the agent has sent to the conversation itself with its tool message, under the id that it had as an
-// event: people who only watch see it nowhere else. What it has sent elsewhere, or couldn't send, isn't there.
+// A snapshot contains what the agent has sent to its own conversation with the message tool, with the id of the
+// event, because watchers see it nowhere else. It omits what the agent sent elsewhere or couldn't send.
 func TestASnapshotHasWhatTheAgentSentHere(t *testing.T) {
 	x := hiding(t)
 	result := func(turn, call, code string) sessions.Entry {

@@ -18,7 +18,7 @@ import (
 
 const approveToken = "approve-secret"
 
-// askRig is a rig with a Service, and asks of two people.
+// askRig returns a rig that answers asks, and that holds asks of two people.
 func askRig(t *testing.T) *rig {
 	x := newRig(t, func(x *rig) {
 		service := &asks.Service{Bus: x.bus, Book: x.book, Log: slog.New(slog.DiscardHandler)}
@@ -66,7 +66,8 @@ func (x *rig) askFor(token, method, path, body string) (int, string) {
 	return resp.StatusCode, string(all)
 }
 
-// Requests are listed for those who may answer them, and for those who may read everything: these are told of them live, too.
+// The list of asks shows callers the asks that they may answer. Callers who may read everything see all asks, also
+// live.
 func TestAsksAreListedForThoseWhoMaySeeThem(t *testing.T) {
 	x := askRig(t)
 	for token, want := range map[string]string{
@@ -85,8 +86,8 @@ func TestAsksAreListedForThoseWhoMaySeeThem(t *testing.T) {
 	}
 }
 
-// What a call would do is told as people are shown it, with what nobody can see as escapes, and of arguments that
-// stand there twice nothing is left out.
+// An ask shows what its call would do, as people see it: invisible characters as escapes, and arguments with
+// duplicate names in full.
 func TestAnAskSaysWhatWouldRun(t *testing.T) {
 	x := askRig(t)
 	for id, a := range map[string]bus.Ask{

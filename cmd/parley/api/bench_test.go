@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// BenchmarkPost accepts messages durably, over HTTP, with the clients in the
-// same process: one after the other, and many at once.
+// BenchmarkPost measures how long the API takes to accept messages durably over HTTP, with one client and with many.
+// The clients run in the same process.
 func BenchmarkPost(b *testing.B) {
 	for _, clients := range []int{1, 32} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {

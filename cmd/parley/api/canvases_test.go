@@ -10,8 +10,8 @@ import (
 	"parley/cmd/parley/api/exchange"
 )
 
-// Who may read a session gets its canvases as documents without rights of their own. Only those in a frame may run scripts,
-// and only they get refusals as text.
+// Callers who may read a session get its canvases as documents without any rights. Only a canvas in a frame may run
+// scripts, and only there a refusal is plain text.
 func TestCanvases(t *testing.T) {
 	x := newRig(t, func(x *rig) {
 		x.cfg.Canvas = func(_ context.Context, session, name string, scripts bool) ([]byte, string, error) {

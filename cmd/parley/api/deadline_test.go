@@ -13,11 +13,11 @@ import (
 	"parley/cmd/parley/api/exchange"
 )
 
-// A connection is a caller's, which takes nothing once a deadline has passed.
+// A connection wraps a caller's connection and refuses to write once a deadline has passed.
 type connection struct {
 	*httptest.ResponseRecorder
 	deadline time.Time
-	set      bool // whether the answer has a deadline
+	set      bool // whether a write deadline is set
 }
 
 func (c *connection) SetWriteDeadline(at time.Time) error {
@@ -33,8 +33,8 @@ func (c *connection) Write(p []byte) (int, error) {
 	return c.ResponseRecorder.Write(p)
 }
 
-// However long something takes that was asked for, the answer to it is not cut off once it is done. Who
-// does not read the answer is not waited for, though.
+// A slow request still gets its whole answer: the time to write starts when the answer is ready. A caller who doesn't
+// read the answer is cut off.
 func TestAnAnswerIsNotCutOffAfterItWasDone(t *testing.T) {
 	x := newRig(t)
 	synctest.Test(t, func(t *testing.T) {

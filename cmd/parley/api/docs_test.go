@@ -15,7 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A description is docs/api.yaml.
+// A description is the parsed docs/api.yaml.
 type description struct {
 	doc map[string]any
 
@@ -52,8 +52,7 @@ func docs(t testing.TB) *description {
 	return d
 }
 
-// at follows a pointer into the description, through what it refers to, and
-// returns what stands there and its own pointer.
+// at follows a pointer through the description and its references, and returns the value and its final pointer.
 func (d *description) at(pointer ...string) (any, []string) {
 	var v any = d.doc
 	var place []string
@@ -72,7 +71,7 @@ func (d *description) at(pointer ...string) (any, []string) {
 	return v, place
 }
 
-// route finds the path of the description that a request's path fits.
+// route returns the path template of the description that matches a request's path, or "".
 func (d *description) route(p string) string {
 	paths, _ := d.at("paths")
 	best := ""
@@ -89,7 +88,7 @@ func fits(template, p string) bool {
 	return slices.EqualFunc(want, have, func(w, h string) bool { return w == h || strings.HasPrefix(w, "{") && h != "" })
 }
 
-// check holds a response against the description.
+// check fails the test unless the description allows the response.
 func (d *description) check(t testing.TB, method, escapedPath string, resp *http.Response, body []byte) {
 	t.Helper()
 	route := d.route(escapedPath)
@@ -142,7 +141,7 @@ func keys(d *description, place []string, name string) map[string]any {
 	return m
 }
 
-// values are the JSON values of a body.
+// values returns the JSON values in a body of a content type.
 func values(t testing.TB, kind string, body []byte) []any {
 	t.Helper()
 	var all []any
@@ -178,7 +177,7 @@ func pathEscape(pointer string) string {
 	return strings.NewReplacer("{", "%7B", "}", "%7D").Replace(pointer)
 }
 
-// validateAs holds a value against a schema by name.
+// validateAs fails the test unless a value is valid for the schema of that name.
 func (d *description) validateAs(t testing.TB, name string, raw []byte) {
 	t.Helper()
 	for _, v := range values(t, "application/json", raw) {
@@ -188,7 +187,7 @@ func (d *description) validateAs(t testing.TB, name string, raw []byte) {
 	}
 }
 
-// Each path's parameters are declared, and every reference leads somewhere.
+// The description declares the parameters of each path, and each of its references has a target.
 func TestTheDescriptionIsWhole(t *testing.T) {
 	d := docs(t)
 	var follow func(v any)

@@ -14,16 +14,16 @@ import (
 	"parley/cmd/parley/doctor"
 )
 
-// A patient is a rig with a doctor's desk, whose examinations take as long as the test wants.
+// A patient is a rig with a doctor whose examinations last as long as the test wants.
 type patient struct {
 	*rig
 	runs atomic.Int64
-	hold chan struct{} // an examination takes one of it; closed, none waits
+	hold chan struct{} // each examination waits for one value; closing it lets all pass
 	mu   sync.Mutex
 	says []doctor.Finding
 }
 
-// newPatient makes one. desk says whether the desk runs.
+// newPatient returns a patient. desk says whether its examiner runs.
 func newPatient(t *testing.T, desk bool) *patient {
 	t.Helper()
 	p := &patient{hold: make(chan struct{})}
@@ -56,14 +56,14 @@ func (p *patient) examine(ctx context.Context, _ *config.Config) []doctor.Findin
 	return p.says
 }
 
-// A checkup is what the desk answers.
+// A checkup is the API's answer to a request for an examination.
 type checkup struct {
 	Running   bool
 	At, Again time.Time
 	Findings  []doctor.Finding
 }
 
-// ask asks the desk, at first until it serves.
+// ask requests an examination, again and again until the examiner runs.
 func (p *patient) ask() checkup {
 	p.t.Helper()
 	for {
@@ -73,8 +73,8 @@ func (p *patient) ask() checkup {
 	}
 }
 
-// However many ask, and however often, models and platforms are asked once; nobody reads secrets; and nobody but
-// who may do everything asks at all.
+// Many callers share one examination of models and platforms. Its findings contain no secrets, and only admins may
+// request it.
 func TestTheDoctorExaminesOnceForAll(t *testing.T) {
 	p := newPatient(t, true)
 	p.says = []doctor.Finding{{Part: "model", State: "wrong", Detail: "the key swordfish is refused", Remedy: "set swordfish"}, {Part: "home", State: "ok", Detail: "/h"}}
@@ -93,7 +93,7 @@ func TestTheDoctorExaminesOnceForAll(t *testing.T) {
 			}
 		})
 	}
-	p.hold <- struct{}{} // a second examination would wait for ever
+	p.hold <- struct{}{} // a second examination would wait forever
 	asking.Wait()
 	p.ask()
 	if n := p.runs.Load(); n != 1 {
@@ -101,7 +101,7 @@ func TestTheDoctorExaminesOnceForAll(t *testing.T) {
 	}
 }
 
-// A check that breaks is a finding: the server goes on.
+// A check that panics becomes a finding, and the server goes on.
 func TestABrokenCheckIsAFinding(t *testing.T) {
 	p := newPatient(t, true)
 	close(p.hold)
@@ -110,7 +110,7 @@ func TestABrokenCheckIsAFinding(t *testing.T) {
 	}
 }
 
-// A server that does not serve yet, or not anymore, examines nothing.
+// The server examines nothing before it serves, or after it has stopped.
 func TestTheDoctorExaminesWhileTheServerServes(t *testing.T) {
 	p := newPatient(t, false)
 	if r := p.get("/v1/doctor", adminToken); r.StatusCode != http.StatusServiceUnavailable || p.runs.Load() != 0 {

@@ -16,7 +16,7 @@ import (
 	"parley/sessions/workspace"
 )
 
-// withFiles has a rig serve the files of real workspaces below dir.
+// withFiles returns an option that makes a rig serve the files of real workspaces below dir.
 func withFiles(t *testing.T, dir string) (*workspace.Workspaces, func(*rig)) {
 	t.Helper()
 	all, err := workspace.New(workspace.Config{Root: dir})
@@ -35,7 +35,7 @@ func withFiles(t *testing.T, dir string) (*workspace.Workspaces, func(*rig)) {
 	}
 }
 
-// Who may read a session reads the files in its workspace, as files to keep, and nothing beside it.
+// Callers who may read a session can download the files in its workspace, and no files outside of it.
 func TestFilesOfASession(t *testing.T) {
 	all, files := withFiles(t, t.TempDir())
 	x := newRig(t, files)
@@ -117,7 +117,7 @@ func TestFilesOfASession(t *testing.T) {
 	}
 }
 
-// The audit says which file was read, where it records what is read.
+// If reads are audited, the audit record names the file that was read.
 func TestTheAuditNamesTheFile(t *testing.T) {
 	all, files := withFiles(t, t.TempDir())
 	var audited []sessions.AuditRecord

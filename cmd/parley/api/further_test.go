@@ -12,7 +12,7 @@ import (
 	"parley/sessions"
 )
 
-// A lamp is a noun of another package, with requests of its own.
+// A lamp is a resource of another package, with its own routes.
 type lamp struct{ color string }
 
 func (l *lamp) routes() []exchange.Route {
@@ -49,7 +49,7 @@ func (l *lamp) seen(w *exchange.Answer, _ *http.Request) error {
 	return w.JSON(http.StatusOK, struct{}{})
 }
 
-// The requests that another package serves are guarded, answered and recorded as all are.
+// The API guards, answers and audits the routes of other packages like its own.
 func TestRequestsOfAnotherPackage(t *testing.T) {
 	lamp := &lamp{color: "red"}
 	var recorded []sessions.AuditRecord

@@ -12,7 +12,7 @@ import (
 	"parley/sessions"
 )
 
-// Jobs that run come first, then those that have ended; and one that runs is asked to end, once it is there.
+// The list shows running jobs first, then ended ones. A running job can be stopped.
 func TestJobsAreListedAndStopped(t *testing.T) {
 	var stopped []string
 	x := newRig(t, func(x *rig) {

@@ -19,13 +19,14 @@ import (
 	"parley/tools/redact"
 )
 
-// A memoryReply is a memory in an answer.
+// A memoryReply is a memory as the API returns it.
 type memoryReply struct {
 	Content, Version    string
 	Untrusted, Redacted bool
 }
 
-// remembering has a rig serve real memories: those of its book, and those of sessions in workspaces.
+// remembering returns an option that makes a rig serve real memories: those in its book, and those of sessions in
+// workspaces.
 func remembering(t *testing.T, dir string) func(*rig) {
 	t.Helper()
 	all, err := workspace.New(workspace.Config{Root: dir})
@@ -44,7 +45,7 @@ func remembering(t *testing.T, dir string) func(*rig) {
 	}
 }
 
-// remember writes a memory as an agent's tool does.
+// remember writes a memory as the agent's tool does.
 func (x *rig) remember(scope, owner, text string, untrusted bool) {
 	x.t.Helper()
 	if err := x.book.Remember(x.t.Context(), scope, owner, scope+owner+text, true, untrusted, func(string) (string, error) { return text, nil }); err != nil {
@@ -56,13 +57,13 @@ func memoryPath(scope, owner string) string {
 	return "/v1/memory/" + scope + "/" + strings.ReplaceAll(owner, ":", "%3A")
 }
 
-// putMemory replaces the text of a memory that was read as version.
+// putMemory replaces the text of a memory if it still has that version.
 func (x *rig) putMemory(path, version, text string) reply {
 	x.t.Helper()
 	return x.do(http.MethodPut, path, adminToken, `{"content":"`+text+`"}`, header("If-Match", `"`+version+`"`))
 }
 
-// Who may do everything sees what agents remember, in pages, without the texts; nobody else does.
+// Only admins may list memories. The list comes in pages and has no texts.
 func TestMemoriesAreListed(t *testing.T) {
 	x := newRig(t, remembering(t, t.TempDir()))
 	x.remember(channels.ScopePerson, "slack:U1", "likes tea", false)
@@ -93,8 +94,8 @@ func TestMemoriesAreListed(t *testing.T) {
 	}
 }
 
-// A memory is changed and erased by whoever has read it as it is; who has read an older text is refused, and
-// nothing of it is lost. The audit names whose memory it was, and has nothing of the text.
+// A memory can be changed or erased only by a caller who has read its newest text; a caller with an older version is
+// refused, and no text is lost. The audit names the owner of the memory and contains none of the text.
 func TestMemoriesAreChanged(t *testing.T) {
 	x := newRig(t, remembering(t, t.TempDir()))
 	const session = "main:web:chat"
@@ -147,7 +148,7 @@ func TestMemoriesAreChanged(t *testing.T) {
 	}
 }
 
-// What strangers may have written stays marked when somebody corrects it, and is gone with the memory.
+// A memory that strangers may have written keeps its mark after an edit, and loses it when the memory is erased.
 func TestAnEditKeepsTheMarkOfStrangers(t *testing.T) {
 	x := newRig(t, remembering(t, t.TempDir()))
 	x.remember(channels.ScopePerson, "slack:U1", "from a web page", true)
@@ -164,7 +165,7 @@ func TestAnEditKeepsTheMarkOfStrangers(t *testing.T) {
 	}
 }
 
-// Secrets are neither shown nor written, and what is no memory is refused in words.
+// The API neither shows nor stores secrets in memories, and explains why it refuses an invalid memory.
 func TestMemoriesKeepTheBoundsOfTheTool(t *testing.T) {
 	dir := t.TempDir()
 	x := newRig(t, remembering(t, dir))
@@ -200,7 +201,7 @@ func TestMemoriesKeepTheBoundsOfTheTool(t *testing.T) {
 	}
 }
 
-// The memory of a session is a file, in which commands may have left anything.
+// A session's memory is served only if it is a plain file, because commands may have put anything in its place.
 func TestMemoryOfASessionIsAPlainFile(t *testing.T) {
 	dir := t.TempDir()
 	x := newRig(t, remembering(t, dir))

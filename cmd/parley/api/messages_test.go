@@ -56,7 +56,7 @@ func TestPostMessage(t *testing.T) {
 	}
 }
 
-// Whose a message is decides who sees it; to others it does not exist.
+// The sender of a message decides who sees it. For other callers it doesn't exist.
 func TestMessagesAreTheirSenders(t *testing.T) {
 	x := newRig(t)
 	id := into[accepted](t, x.post(ciToken, `{"to": "ci", "text": "x"}`)).ID
@@ -94,7 +94,7 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 }
 
-// Each of these is told with its own status and code, and nothing is sent.
+// Each bad request gets its own status and code, and sends nothing.
 func TestRefusals(t *testing.T) {
 	x := newRig(t, func(x *rig) {
 		x.cfg.Agent.Models = func() map[string]bool { return map[string]bool{"main": false, "ops": true, "mute": false} }
@@ -110,7 +110,7 @@ func TestRefusals(t *testing.T) {
 		option  option
 		status  int
 		code    string
-		message string // a part of it
+		message string // a part of the message
 	}{
 		{"no token", "", fine, nil, 401, "unauthorized", "Bearer"},
 		{"unknown token", "nobody's", fine, nil, 401, "unauthorized", "doesn't know this token"},
@@ -195,7 +195,7 @@ func TestRefusals(t *testing.T) {
 	x.quietAbout("secret words", ownerToken, opsToken, ciToken)
 }
 
-// quietAbout says that the log tells none of these.
+// quietAbout fails the test if the rig's log contains one of the secrets, or is empty.
 func (x *rig) quietAbout(secrets ...string) {
 	x.t.Helper()
 	log := x.log.String()
@@ -266,8 +266,8 @@ func TestFullMailbox(t *testing.T) {
 	}
 }
 
-// Urgent messages pass a full mailbox, those of a token without the scope admin by
-// a hundred; and what waits is bounded in bytes too.
+// Urgent messages may exceed the limit of a full mailbox; from a token without the scope admin, by a hundred
+// messages. A mailbox is limited in bytes, too.
 func TestFullMailboxOfAnAddress(t *testing.T) {
 	x := newRigOf(t, bus.Caps{Outbound: 1, Bytes: 64 << 10})
 	say := func(token, extra string) reply {
@@ -318,7 +318,7 @@ func TestWhatCannotBeMadeDurable(t *testing.T) {
 	x.quietAbout("secret words", ownerToken)
 }
 
-// raw speaks to the server as no client of HTTP would.
+// raw sends bytes to the server that no HTTP client would send.
 func (x *rig) raw(head string, then ...string) *http.Response {
 	x.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(x.base, "http://"))
@@ -345,13 +345,13 @@ func TestSlowBody(t *testing.T) {
 			t.Errorf("%s: %d %s", head, r.StatusCode, r.body)
 		}
 	}
-	// Who is refused before does not get to send slowly.
+	// The server answers before the body comes, so a refused caller can't keep a connection by sending slowly.
 	resp := x.raw("POST /v1/messages HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 100", "{")
 	defer resp.Body.Close()
 	if resp.StatusCode != 403 {
 		t.Errorf("%d", resp.StatusCode)
 	}
-	// A connection that has seen a deadline serves the next request.
+	// After a deadline was set for one request, the connection still serves the next one.
 	for range 2 {
 		if r := x.post(opsToken, `{"to": "ci", "text": "x"}`); r.StatusCode != 202 {
 			t.Errorf("%d %s", r.StatusCode, r.body)
@@ -359,8 +359,7 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
-// Large bodies are held in memory, so there are only so many at once; those that
-// are small pass by.
+// The server holds only a limited number of large bodies in memory. Small bodies don't count.
 func TestLargeBodiesAreFew(t *testing.T) {
 	x := newRig(t, func(x *rig) { x.cfg.Timeouts.Room = 50 * time.Millisecond })
 	dial := func() {
@@ -385,10 +384,10 @@ func TestLargeBodiesAreFew(t *testing.T) {
 	}
 }
 
-// Files that come at once wait for each other, and none is refused.
+// Files that arrive at the same time wait for each other, and none is refused.
 func TestFilesThatComeAtOnce(t *testing.T) {
 	x := newRig(t, func(x *rig) { x.cfg.Timeouts.Room = time.Minute })
-	file := base64.StdEncoding.EncodeToString(make([]byte, 1<<20)) // longer than what is no large body
+	file := base64.StdEncoding.EncodeToString(make([]byte, 1<<20)) // long enough to count as a large body
 	var coming sync.WaitGroup
 	for range 3 * api.MaxLarge {
 		coming.Go(func() {
@@ -403,8 +402,7 @@ func TestFilesThatComeAtOnce(t *testing.T) {
 	}
 }
 
-// A body whose chunks are broken is the sender's mistake, and nothing of it is
-// kept, not even in the log.
+// A body with broken chunks is answered as the client's error, and nothing in it reaches the log.
 func TestABodyWithBrokenChunks(t *testing.T) {
 	x := newRig(t)
 	for _, chunks := range []string{"secret words\r\n", "5\r\nsecret words", "5\r\nabcde\r\nsecret\r\n", "-1\r\nsecret\r\n"} {
@@ -452,8 +450,8 @@ func TestAPanicEndsItsRequestAlone(t *testing.T) {
 	x.quietAbout("secret words")
 }
 
-// A name that its key could not be told from, or that names a place, would have
-// the agent answer under another key, or try for ever.
+// The API refuses session names that can't be encoded in a key and read back, and names that are paths. With them,
+// the agent would answer under another key or retry forever.
 func TestSessionNamesThatCannotBe(t *testing.T) {
 	x := newRig(t)
 	for _, name := range []string{
@@ -487,7 +485,7 @@ func TestTellTheAgent(t *testing.T) {
 	x := newRig(t)
 	for _, c := range []struct {
 		token, session string
-		to             string // the agent
+		to             string // the agent to which the message goes
 		key, at, from  string
 		owner          bool
 	}{
@@ -499,7 +497,7 @@ func TestTellTheAgent(t *testing.T) {
 		{chatToken, "", ":ops", "ops:web:chat", "web:chat", "web:chat", false},
 		{chatToken, "x", ":ops", "ops:web:chat:x", "web:chat/x", "web:chat", false},
 		{chatToken, "ops:web:chat:x", ":ops", "ops:web:chat:x", "web:chat/x", "web:chat", false},
-		{chatToken, "ops:web:chat:x", "", "ops:web:chat:x", "web:chat/x", "web:chat", false}, // the key names the agent
+		{chatToken, "ops:web:chat:x", "", "ops:web:chat:x", "web:chat/x", "web:chat", false}, // the key names another agent
 		{chatToken, "", ":main", "main:web:chat", "web:chat", "web:chat", false},
 	} {
 		body, err := json.Marshal(map[string]string{"to": "agent" + c.to, "text": "hello", "session": c.session})
@@ -521,7 +519,7 @@ func TestTellTheAgent(t *testing.T) {
 			t.Errorf("published under %s: %+v", l.Claim().Key, in)
 		}
 		x.settle(l, bus.End{Done: mail[0].Seq})
-		// Its state names the same session.
+		// The state of the message names the same session.
 		if state := into[accepted](t, x.get("/v1/messages/"+got.ID, c.token)); state.Session != c.key {
 			t.Errorf("%q to agent%s: its state is of %q", c.session, c.to, state.Session)
 		}
@@ -549,8 +547,7 @@ func TestTellTheAgent(t *testing.T) {
 
 func longName(n int) string { return strings.Repeat("n", n) }
 
-// The home's socket asks for no token: whoever can connect is the owner, at a
-// terminal.
+// The local socket of a home needs no token: everybody who can connect acts as the owner at a terminal.
 func TestTheLocalSocket(t *testing.T) {
 	x := newRig(t)
 	local := x.cfg
@@ -577,7 +574,7 @@ func TestTheLocalSocket(t *testing.T) {
 	}
 }
 
-// A path that is not clean is no other path.
+// A path that isn't clean is not found, and redirects nowhere.
 func TestUncleanPaths(t *testing.T) {
 	x := newRig(t)
 	x.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -591,7 +588,7 @@ func TestUncleanPaths(t *testing.T) {
 	}
 }
 
-// Whoever knocks decides no length of the log.
+// The log shortens names that come from requests, so callers without a token can't fill it.
 func TestLongNamesAreLoggedShort(t *testing.T) {
 	x := newRig(t)
 	if r := x.do("POST", "/webhooks/"+strings.Repeat("n", 8000), "", "{}"); r.StatusCode != 404 {
@@ -600,8 +597,7 @@ func TestLongNamesAreLoggedShort(t *testing.T) {
 	x.quietAbout(strings.Repeat("n", 300))
 }
 
-// A channel that is told by requests gets them as they come, without a token, and by the
-// name that its platform uses.
+// A channel that receives by HTTP gets its requests unchanged, without a token, and under the public host name.
 func TestRequestsForChannels(t *testing.T) {
 	got := make(chan string, 10)
 	x := newRig(t, func(x *rig) {
@@ -652,7 +648,7 @@ func TestRequestsForChannels(t *testing.T) {
 	}
 }
 
-// A watchedBody records for how many bytes there was room when it was first read.
+// A watchedBody records how large the buffer was at the first read.
 type watchedBody struct{ room int }
 
 func (b *watchedBody) Read(p []byte) (int, error) {
@@ -662,7 +658,7 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	return 0, io.ErrUnexpectedEOF
 }
 
-// A guardedReceiver answers only requests whose header it knows.
+// A guardedReceiver answers only requests with a header that it knows.
 type guardedReceiver struct{ read int }
 
 func (*guardedReceiver) Admits(h http.Header) bool { return h.Get("X-Secret") == "right" }
@@ -679,8 +675,8 @@ func (g *guardedReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Who has not shown that they may speak is given no memory for what they say that they will send, and
-// what they send is not read where their header says already that they may not.
+// The server allocates no memory for a body just because a request announces its length, and doesn't read the body if
+// the header alone shows that the caller is refused.
 func TestNobodyIsGivenRoomForAPromise(t *testing.T) {
 	receiver := new(guardedReceiver)
 	x := newRig(t, func(x *rig) {

@@ -16,12 +16,13 @@ import (
 
 const peoplesSession = "main:slack:C1:17.5"
 
-// answering is the body of an operator's answer.
+// answering returns the body of a request in which an operator answers in a session.
 func answering(session, text string) string {
 	return fmt.Sprintf(`{"session": %q, "as": "operator", "text": %q}`, session, text)
 }
 
-// withConversation makes a rig in which somebody has spoken to the agent on Slack, and which notes the audit.
+// withConversation returns a rig that records the audit, with a session in which a person has spoken to the agent on
+// Slack.
 func withConversation(t *testing.T) *rig {
 	t.Helper()
 	x := newRig(t, func(x *rig) {
@@ -71,7 +72,7 @@ func TestAnOperatorAnswersInASession(t *testing.T) {
 	}
 }
 
-// The owner has no name that says who that is.
+// An answer by the owner's token is signed "Operator", without a name.
 func TestTheOwnerAnswersWithoutAName(t *testing.T) {
 	x := withConversation(t)
 	x.post(ownerToken, answering(peoplesSession, "hello"))
@@ -113,7 +114,7 @@ func TestAnswersOfOperatorsThatAreRefused(t *testing.T) {
 	}
 }
 
-// tellSession has a session's worker learn what an operator has said.
+// tellSession publishes the notice by which a session learns what an operator has said.
 func (x *rig) tellSession(key, post, words string) {
 	x.t.Helper()
 	in := bus.Inbound{ID: post + "/0#told", Kind: bus.Notice, At: builds, Of: post, Text: "not you",
@@ -123,12 +124,12 @@ func (x *rig) tellSession(key, post, words string) {
 	}
 }
 
-// Watchers are told once, whether they watch while it is said, begin to watch later, or both; and where among
-// the turns it was said.
+// Watchers get what an operator said exactly once, whether they watched at that time, came later, or both, and at its
+// place among the turns.
 func TestWatchersOfAnOperator(t *testing.T) {
 	x := newRig(t)
 	x.work(brief{})
-	const key = "main:web:boss" // so that a turn can be begun here
+	const key = "main:web:boss" // a session in which this test can begin a turn
 	live := x.watch(key, adminToken, "")
 	if e := live.must(); e.kind != "snapshot" || strings.Contains(e.data, "messages") {
 		t.Fatalf("%+v", e)
@@ -145,7 +146,7 @@ func TestWatchersOfAnOperator(t *testing.T) {
 		e := live.must()
 		said = e.kind == bus.Spoken && strings.Contains(e.data, "m_1")
 	}
-	// Whoever took the session over may say it again.
+	// A worker that takes over the session may publish the same event again.
 	x.bus.Emit(bus.Event{Type: bus.Spoken, Session: key, Kind: bus.KindOperator, Call: "m_1", Delta: "after it"})
 	x.bus.Emit(bus.Event{Type: bus.Spoken, Session: key, Kind: bus.KindOperator, Call: "m_2", Delta: "the end"})
 	if e := live.must(); !strings.Contains(e.data, "m_2") {
@@ -170,7 +171,8 @@ func TestWatchersOfAnOperator(t *testing.T) {
 	}
 }
 
-// A snapshot has the newest of what operators have said, within bounds, and drops it with the turns around it.
+// A snapshot contains a limited number of the newest messages by operators, and drops older ones together with the
+// turns around them.
 func TestASnapshotBoundsWhatOperatorsSaid(t *testing.T) {
 	x := newRig(t)
 	const key = "main:web:boss"

@@ -19,16 +19,15 @@ import (
 	"parley/bus"
 )
 
-// BenchmarkServerWatchers measures what watchers of the whole server cost: memory, and time of a message
-// from when it is published until its turn has ended. The clients are in the same process: what they
-// cost is measured with it.
+// BenchmarkServerWatchers measures what watchers of the whole server cost: memory, and the time from when a message
+// is published until its turn has ended. The clients run in the same process, so their cost is included.
 func BenchmarkServerWatchers(b *testing.B) {
 	for _, watchers := range []int{0, 1, 1000} {
 		b.Run(fmt.Sprintf("watchers=%d", watchers), func(b *testing.B) {
 			x := newRigOf(b, bus.Caps{})
 			x.work(brief{})
 			turns := x.turns()
-			for range 20 { // what is made once
+			for range 20 { // let the server create what it creates only once
 				turns.run()
 			}
 			before := bytesAlive()
@@ -48,7 +47,7 @@ func BenchmarkServerWatchers(b *testing.B) {
 			b.ReportMetric(float64(cost)/1e6, "MB")
 			b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
 			b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
-			want := int64(2 * len(took) * watchers) // the beginning and the end of each turn
+			want := int64(2 * len(took) * watchers) // each turn has two events: its beginning and its end
 			for until := time.Now().Add(10 * time.Second); got.Load() < want && time.Now().Before(until); {
 				<-time.After(time.Millisecond)
 			}
@@ -59,7 +58,7 @@ func BenchmarkServerWatchers(b *testing.B) {
 	}
 }
 
-// brief is a model that answers at once.
+// brief is a model that answers at once with a short text.
 type brief struct{}
 
 func (brief) Info() llm.Info { return llm.Info{Name: "brief"} }
@@ -68,7 +67,7 @@ func (brief) Generate(context.Context, *llm.Request, func(llm.Delta)) (*llm.Answ
 	return &llm.Answer{Usage: llm.Usage{Input: 1, Output: 1}, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "yes"}}}, nil
 }
 
-// bytesAlive returns the bytes of all that is alive, and of all stacks.
+// bytesAlive collects garbage and returns the bytes of live objects and stacks.
 func bytesAlive() int64 {
 	runtime.GC()
 	runtime.GC()
@@ -77,10 +76,10 @@ func bytesAlive() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// benchSessions is how many sessions the turns of a benchmark are spread over.
+// benchSessions is the number of sessions over which a benchmark spreads its turns.
 const benchSessions = 50
 
-// turnsOf runs turns one after the other.
+// turnsOf runs turns in a rig, one after another.
 type turnsOf struct {
 	x     *rig
 	n     int
@@ -109,7 +108,7 @@ func (x *rig) turns() *turnsOf {
 	return t
 }
 
-// run runs a turn, of a person who has not spoken yet, and returns how long it took.
+// run publishes a message, waits until its turn has ended, and returns how long that took.
 func (t *turnsOf) run() time.Duration {
 	t.x.t.Helper()
 	t.n++
@@ -132,7 +131,7 @@ func (t *turnsOf) run() time.Duration {
 	return time.Since(began)
 }
 
-// watchAll opens streams of the whole server, and counts the events that they get.
+// watchAll opens streams of the whole server and counts their events in got.
 func (x *rig) watchAll(watchers int, got *atomic.Int64) {
 	x.t.Helper()
 	var reading sync.WaitGroup
@@ -165,7 +164,7 @@ func (x *rig) watchAll(watchers int, got *atomic.Int64) {
 	})
 }
 
-// countEvents counts the events of a stream until it ends.
+// countEvents reads a stream until it ends, and counts its events in got.
 func countEvents(in *bufio.Reader, got *atomic.Int64) {
 	for {
 		text, err := in.ReadSlice('\n')

@@ -16,7 +16,7 @@ import (
 	"parley/cmd/parley/api"
 )
 
-// watchServer opens the stream of the whole server; lastID may be empty.
+// watchServer opens the stream of the whole server. lastID may be empty.
 func (x *rig) watchServer(token, lastID string) *feed {
 	x.t.Helper()
 	f := x.open("/v1/events", "ServerEvent", token, lastID)
@@ -24,7 +24,7 @@ func (x *rig) watchServer(token, lastID string) *feed {
 	return f
 }
 
-// begin checks that the next event is a reset, with which a stream begins that goes on from nowhere.
+// begin checks that the next event is a reset: the first event of a stream that doesn't resume.
 func (f *feed) begin() *feed {
 	f.t.Helper()
 	if e := f.must(); e.kind != "reset" || e.data != "{}" {
@@ -33,7 +33,7 @@ func (f *feed) begin() *feed {
 	return f
 }
 
-// wantNews checks the kinds and the data of the next events, and returns the ids.
+// wantNews checks the kinds and data of the next events, and returns their ids.
 func (f *feed) wantNews(want ...string) (ids []string) {
 	f.t.Helper()
 	for _, w := range want {
@@ -49,10 +49,10 @@ func (f *feed) wantNews(want ...string) (ids []string) {
 	return ids
 }
 
-// said is what no event of the server may have.
+// said is a text that no event of the server's stream may contain.
 const said = "the secret"
 
-// turnOf returns the events of a turn that asks for something, and what is shown of them.
+// turnOf returns the events of a turn that asks for an approval, and how the server's stream shows them.
 func turnOf(session, turn string) (events []bus.Event, shown []string) {
 	ask := bus.Ask{ID: "ask-" + turn, Kind: bus.AskApproval, Session: session, Turn: turn, Tool: "exec_shell", Arguments: json.RawMessage(`"` + said + `"`), Reason: said, Question: said, State: bus.AskOpen}
 	ended := ask
@@ -98,7 +98,7 @@ func TestTheServerIsWatched(t *testing.T) {
 	f.wantNews(letters...)
 	f.close()
 
-	// It goes on after what was seen, whether somebody watches meanwhile or not.
+	// A stream resumes after the last event that was seen, whether or not other callers watch meanwhile.
 	all := slices.Concat(shown, letters)
 	for _, meanwhile := range []bool{false, true} {
 		if meanwhile {
@@ -110,7 +110,7 @@ func TestTheServerIsWatched(t *testing.T) {
 			again.close()
 		}
 	}
-	for _, id := range []string{"1", "99999999999999999", "no id"} { // of another time, or none
+	for _, id := range []string{"1", "99999999999999999", "no id"} { // ids of an earlier process, or no ids
 		x.watchServer(readToken, id).begin()
 	}
 }
@@ -138,7 +138,7 @@ func TestWhoMaySeeWhatOfTheServer(t *testing.T) {
 		feeds[token] = x.watchServer(token, "").begin()
 	}
 	x.emitAll(others...)
-	x.emitAll(bus.NewDeadLetterEvent(bus.OutboundTopic("web"), "web:chat", "", bus.StateBuried)) // which only read sees
+	x.emitAll(bus.NewDeadLetterEvent(bus.OutboundTopic("web"), "web:chat", "", bus.StateBuried)) // only callers with the scope read see it
 	x.emitAll(theirs...)
 	x.emitAll(last...)
 	for token, shown := range want {
@@ -180,7 +180,7 @@ func TestATokenThatIsTakenBackWatchesTheServerNoMore(t *testing.T) {
 	}
 }
 
-// A watcher that does not read delays nobody, and is told that it has missed something.
+// A watcher that doesn't read delays no other watcher, and gets a reset because it has missed events.
 func TestASlowWatcherOfTheServerIsReset(t *testing.T) {
 	x := newRig(t, func(x *rig) { x.cfg.Timeouts.Write = time.Minute })
 	c, err := net.Dial("tcp", strings.TrimPrefix(x.base, "http://"))
@@ -190,8 +190,8 @@ func TestASlowWatcherOfTheServerIsReset(t *testing.T) {
 	defer c.Close()
 	fmt.Fprintf(c, "GET /v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", readToken)
 	fast := x.watchServer(readToken, "").begin()
-	fast.schema = ""  // to check each takes longer than all else
-	const many = 9000 // more than lie on the way and are held
+	fast.schema = ""  // checking each event against the schema takes too long
+	const many = 9000 // more events than buffers hold
 	long := []string{strings.Repeat("m", 5000)}
 	for n := range many {
 		x.bus.Emit(bus.Event{Type: bus.TurnStart, Session: "main:telegram:42", Turn: fmt.Sprint("t", n), Causes: long})
@@ -212,7 +212,7 @@ func TestASlowWatcherOfTheServerIsReset(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	defer c.Close() // first: the body would be read to its end
+	defer c.Close() // before the body: otherwise its Close would read the rest
 	slow := &feed{t: t, in: bufio.NewReader(resp.Body)}
 	slow.begin()
 	for e := slow.must(); e.kind != "reset"; e = slow.must() {

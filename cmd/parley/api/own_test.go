@@ -21,9 +21,9 @@ import (
 	"parley/sessions/schedules"
 )
 
-const ownToken = "own-secret" // own, of ann
+const ownToken = "own-secret" // scope own, Ann's
 
-// allowedToOwn lists what a token with the scope own may ask for, and nothing else: a new route is refused to it
+// allowedToOwn lists everything that a token with the scope own may request. A new route is refused to such tokens
 // until somebody adds it here.
 var allowedToOwn = []string{
 	"GET /v1/sessions", "GET /v1/sessions/{key}", "GET /v1/sessions/{key}/export", "GET /v1/sessions/{key}/files",
@@ -48,8 +48,8 @@ func TestWhatOwnAllowsIsListed(t *testing.T) {
 	}
 }
 
-// ownRig is a rig in which ann has a token, and is linked with her account on Telegram, where she talks to the
-// bot in private and in a group.
+// ownRig returns a rig in which Ann has a token. Her account on Telegram is linked; there she talks to the bot in
+// private and in a group.
 func ownRig(t *testing.T, change ...func(*rig)) *rig {
 	x := newRig(t, append([]func(*rig){func(x *rig) {
 		planning(x)
@@ -75,7 +75,7 @@ func ownRig(t *testing.T, change ...func(*rig)) *rig {
 	return x
 }
 
-// link links two people, who say the command in these chats.
+// link links two people who give the command in these chats.
 func (x *rig) link(first, firstChat, second, secondChat string) {
 	x.t.Helper()
 	code, err := x.book.OfferLink(x.t.Context(), channels.LinkRequest{Person: first, Chat: firstChat, Cause: "offer " + first + second})
@@ -87,7 +87,7 @@ func (x *rig) link(first, firstChat, second, secondChat string) {
 	}
 }
 
-// unlink separates a person from all others.
+// unlink ends all links of a person.
 func (x *rig) unlink(person string) {
 	x.t.Helper()
 	if _, err := x.book.Unlink(x.t.Context(), person); err != nil {
@@ -95,15 +95,15 @@ func (x *rig) unlink(person string) {
 	}
 }
 
-// The sessions of the tests, and which of them ann sees.
+// These are the sessions of the tests, by how Ann is related to them.
 var (
 	annsOwn    = []string{"main:web:ann", "main:web:ann:trip", "ops:web:ann"}
 	annsLinked = []string{"main:telegram:7", "main:telegram:7:5", "ops:telegram:7"}
 	othersOnly = []string{"main:slack:C1", "main:telegram:-9", "main:telegram:-9::7", "main:telegram:70", "main:telegram:8", "main:web:annabel", "main:web:chat", "main:web:telegram%3A7"}
 )
 
-// Whose token has the scope own reads its own sessions and the private ones of the linked account, and no other
-// session in any way; once the link has ended, only its own.
+// A token with the scope own reads its own sessions and the private ones of the linked account, and no others by any
+// route. After the link has ended, it reads only its own.
 func TestOwnReadsWhatIsLinked(t *testing.T) {
 	x := ownRig(t)
 	for _, key := range slices.Concat(annsOwn, annsLinked, othersOnly) {
@@ -155,7 +155,7 @@ func TestOwnReadsWhatIsLinked(t *testing.T) {
 	check(slices.Clone(annsOwn), slices.Concat(annsLinked, othersOnly))
 }
 
-// headOf asks as ann, and returns the status.
+// headOf sends a request with Ann's token and returns the status.
 func (x *rig) headOf(r *http.Request) int {
 	x.t.Helper()
 	r.Header.Set("Authorization", "Bearer "+ownToken)
@@ -167,7 +167,7 @@ func (x *rig) headOf(r *http.Request) int {
 	return resp.StatusCode
 }
 
-// The sessions of several chats come in one order, whatever else is asked for, and each once.
+// The list merges the sessions of several chats in one order, whatever the filters, and contains each session once.
 func TestOwnFindsRecentSessions(t *testing.T) {
 	var short shortPages
 	x := ownRig(t, func(x *rig) {
@@ -195,7 +195,7 @@ func TestOwnFindsRecentSessions(t *testing.T) {
 		"channel=telegram": of(":telegram:"), "channel=web": of(":web:"), "channel=slack": nil, "person=telegram:7": want, "running=true": nil,
 	} {
 		for _, limit := range []int{1, 4, 7, 100} {
-			short.telegram = limit == 100 // the pages of one chat end early, as they do where many sessions do not match
+			short.telegram = limit == 100 // pages of one chat end early, as happens if many sessions don't match
 			if got := x.recent(ownToken, fmt.Sprintf("%s&limit=%d", query, limit)); !slices.Equal(got, want) {
 				t.Errorf("%s, %d a page: %q, want %q", query, limit, got, want)
 			}
@@ -203,7 +203,7 @@ func TestOwnFindsRecentSessions(t *testing.T) {
 	}
 }
 
-// shortPages has pages of one session of Telegram, if that is set, although more follow.
+// shortPages is a reader that, if telegram is set, returns pages with one session of Telegram although more follow.
 type shortPages struct {
 	sessions.Reader
 	telegram bool
@@ -216,7 +216,7 @@ func (s *shortPages) Recent(ctx context.Context, q sessions.SessionQuery) (sessi
 	return s.Reader.Recent(ctx, q)
 }
 
-// A link gives sight only of a chat that one person and the bot have alone.
+// A link gives access only to the private chat between the linked account and the bot.
 func TestOwnSeesNoGroupOfALinkedAccount(t *testing.T) {
 	x := ownRig(t)
 	x.unlink("web:ann")
@@ -231,11 +231,11 @@ func TestOwnSeesNoGroupOfALinkedAccount(t *testing.T) {
 		{"telegram:7", "telegram:7", "main:telegram:7", true},
 		{"telegram:7", "telegram:7/5", "main:telegram:7:5", true},
 		{"telegram:7", "telegram:-9", "main:telegram:-9", false},     // a group
-		{"telegram:7", "telegram:8", "main:telegram:8", false},       // another's
-		{"telegram:7", "telegram:77", "main:telegram:77", false},     // of which nothing is known
-		{"telegram:7", "slack:7", "main:slack:7", false},             // on another channel
-		{"telegram:7", "", "main:telegram:7", false},                 // nowhere
-		{"web:annabel", "web:annabel/x", "main:web:annabel:y", true}, // another token of hers
+		{"telegram:7", "telegram:8", "main:telegram:8", false},       // the chat of another person
+		{"telegram:7", "telegram:77", "main:telegram:77", false},     // an unknown chat
+		{"telegram:7", "slack:7", "main:slack:7", false},             // a chat on another channel
+		{"telegram:7", "", "main:telegram:7", false},                 // no chat
+		{"web:annabel", "web:annabel/x", "main:web:annabel:y", true}, // a session of Ann's other token
 		{"web:annabel", "web:chat", "main:web:chat", false},
 	} {
 		x.link(c.person, c.chat, "web:ann", "web:ann")
@@ -251,8 +251,8 @@ func TestOwnSeesNoGroupOfALinkedAccount(t *testing.T) {
 	}
 }
 
-// What happens in the sessions that ann sees, and nowhere else, is told; the streams end when she may see less
-// or more.
+// Ann's streams show only what happens in sessions that she may read. When her rights change in any way, the streams
+// end.
 func TestOwnWatchesWhatIsLinked(t *testing.T) {
 	var now atomic.Pointer[[]api.Token]
 	all := append(tokens(), api.Token{Name: "ann", Secret: ownToken, May: []string{"own"}})
@@ -293,7 +293,7 @@ func TestOwnWatchesWhatIsLinked(t *testing.T) {
 	}
 }
 
-// Of requests, jobs and schedules ann sees what belongs to sessions that she sees, and changes none of it.
+// Ann sees the asks, jobs and schedules of the sessions that she may read, and may change none of them.
 func TestOwnSeesItsRequestsJobsAndSchedules(t *testing.T) {
 	x := ownRig(t)
 	at := time.Now().Truncate(time.Second)
@@ -362,7 +362,7 @@ func TestOwnSeesItsRequestsJobsAndSchedules(t *testing.T) {
 	check("a")
 }
 
-// idsOf returns the first letters of the ids that a list has, and where its next page begins.
+// idsOf returns the cursor of the next page and the first letters of the ids in a list.
 func (x *rig) idsOf(path, token string) (next string, ids []string) {
 	x.t.Helper()
 	page := into[struct {
@@ -376,7 +376,7 @@ func (x *rig) idsOf(path, token string) (next string, ids []string) {
 	return page.Next, ids
 }
 
-// A token with the scopes own and read sees all sessions, and what they wait for.
+// A token with both scopes, own and read, sees all sessions and all open asks.
 func TestOwnBesideRead(t *testing.T) {
 	const token = "both-secret"
 	x := ownRig(t, func(x *rig) {

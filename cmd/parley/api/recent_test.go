@@ -19,8 +19,8 @@ func (x *rig) say(key, person, text string) {
 	x.write(key, begun(x.t, "t")[0], said)
 }
 
-// recent returns the keys of the sessions that a query lists, in pages, and fails the test unless they have
-// their agents and channels.
+// recent reads all pages of a query and returns the keys of its sessions. It fails the test unless each session has
+// its agent and channel.
 func (x *rig) recent(token, query string) (keys []string) {
 	x.t.Helper()
 	for next := ""; ; {

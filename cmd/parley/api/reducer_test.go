@@ -24,14 +24,14 @@ import (
 	"parley/tools/redact"
 )
 
-// A seenBlock is a block as a client knows it.
+// A seenBlock is a block as a client shows it.
 type seenBlock struct {
 	Kind, Text, Tool, Call, Input string
 	bus.Detail
 	Done bool
 }
 
-// A client shows a conversation by the rules of docs/http.md, over any number of streams.
+// A client shows a conversation by the rules of docs/http.md, from any number of streams.
 type client struct {
 	lastID string
 	state  map[string]string // by turn
@@ -42,7 +42,7 @@ func newClient() *client {
 	return &client{state: map[string]string{}, blocks: map[string]map[int]seenBlock{}}
 }
 
-// over reports whether the client knows of a turn that has ended.
+// over reports whether a turn has ended.
 func (c *client) over() bool { return slices.Contains(slices.Collect(maps.Values(c.state)), "over") }
 
 func (c *client) take(t testing.TB, e frame) {
@@ -81,7 +81,7 @@ func (c *client) take(t testing.TB, e frame) {
 	}
 }
 
-// with adds what the event of a block has besides its text.
+// with adds what an event says about its block besides the text.
 func (b seenBlock) with(d bus.Event) seenBlock {
 	b.Tool, b.Call = d.Tool, d.Call
 	if d.Detail == nil {
@@ -131,10 +131,11 @@ func (c *client) replace(t testing.TB, e frame) {
 	}
 }
 
-// secret is what nobody may see.
+// secret is a text that nobody may see.
 const secret = "swordfish-and-a-number-4711"
 
-// A talker says a turn with two calls, a piece whenever it is let. The first asks for a long text, the second fails.
+// A talker is a model that answers with two calls, and writes one piece for each value of next. The first call
+// returns a long text, the second fails.
 type talker struct{ next chan struct{} }
 
 func (talker) Info() llm.Info { return llm.Info{Name: "talker"} }
@@ -166,8 +167,8 @@ func (m talker) Generate(ctx context.Context, r *llm.Request, emit func(llm.Delt
 	return a, nil
 }
 
-// A client ends with the same conversation whether it watches from the beginning, is cut off after each event, or
-// comes at any time later, over each bus. No stream shows a secret, and a block that has ended is in the log.
+// A client shows the same conversation whether it watches from the beginning, is cut off after each event, or comes
+// at any later time, with SQLite and with Redis. No stream shows a secret, and each ended block is in the log.
 func TestOneReducerShowsTheSameConversation(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) { watchInAllWays(t, func(x *rig) mover { return x.bus }) })
 	t.Run("Redis", func(t *testing.T) {
@@ -220,7 +221,7 @@ func watchInAllWays(t *testing.T, open func(*rig) mover) {
 		}
 	}()
 	var happened []frame
-	var late []*feed // one that came after each event
+	var late []*feed // one stream opened after each event
 	for !whole.over() {
 		var e frame
 		select {
@@ -247,7 +248,7 @@ func watchInAllWays(t *testing.T, open func(*rig) mover) {
 		cutting.close()
 	}
 	whole.wantSame(t, "cut off after each event", cut)
-	late = append(late, x.watch(watched, chatToken, "1")) // long ago
+	late = append(late, x.watch(watched, chatToken, "1")) // from an id that is no longer held
 	for i, f := range late {
 		c := newClient()
 		for !c.over() {
@@ -263,7 +264,7 @@ func watchInAllWays(t *testing.T, open func(*rig) mover) {
 	wantConversation(t, happened, whole)
 }
 
-// long is a tool whose result is longer than watchers are shown.
+// long returns a tool whose result is longer than what watchers see of it.
 func long() tools.Tool {
 	return tools.New(tools.Spec{Name: "long", Description: "x", Effect: tools.Once}, func(_ context.Context, _ tools.Call, _ struct {
 		Of string `json:"of"`
@@ -272,14 +273,14 @@ func long() tools.Tool {
 	})
 }
 
-// fail is a tool that fails.
+// fail returns a tool that always fails.
 func fail() tools.Tool {
 	return tools.New(tools.Spec{Name: "fail", Description: "x", Effect: tools.Once}, func(context.Context, tools.Call, struct{}) (any, error) {
 		return nil, errors.New("no such thing as " + secret)
 	})
 }
 
-// inLog checks that the log has a block that has ended.
+// inLog fails the test if an event ends a block that the log doesn't have yet.
 func (x *rig) inLog(e frame) {
 	x.t.Helper()
 	if e.kind != bus.BlockStop {
@@ -300,7 +301,7 @@ func (x *rig) inLog(e frame) {
 	x.t.Errorf("the log does not have what %s %s ends", e.kind, e.data)
 }
 
-// wantSame checks that another client shows the same.
+// wantSame fails the test unless another client shows the same conversation.
 func (c *client) wantSame(t *testing.T, how string, other *client) {
 	t.Helper()
 	if !reflect.DeepEqual(c.blocks, other.blocks) || !reflect.DeepEqual(c.state, other.state) {
@@ -308,7 +309,7 @@ func (c *client) wantSame(t *testing.T, how string, other *client) {
 	}
 }
 
-// wantConversation checks what happened, and what is left of it.
+// wantConversation checks the order of the events and the conversation that the client shows in the end.
 func wantConversation(t *testing.T, happened []frame, c *client) {
 	t.Helper()
 	var course []string

@@ -29,12 +29,12 @@ import (
 	"parley/tools/testrace"
 )
 
-// The callers of the tests, by token.
+// These are the tokens of the callers in the tests.
 const (
 	ownerToken = "owner-secret"
-	ciToken    = "ci-secret"   // send:ci
-	opsToken   = "ops-secret"  // send
-	chatToken  = "chat-secret" // agent
+	ciToken    = "ci-secret"   // scope send:ci
+	opsToken   = "ops-secret"  // scope send
+	chatToken  = "chat-secret" // scope agent
 	readToken  = "read-secret"
 	scrapeTok  = "scrape-secret"
 	adminToken = "admin-secret"
@@ -59,7 +59,7 @@ var (
 
 // A rig is an API over a real bus, store and book, on a loopback port.
 type rig struct {
-	audited []sessions.AuditRecord // by a rig that notes them
+	audited []sessions.AuditRecord // set only by rigs that record the audit
 	*api.API
 	t        testing.TB
 	cfg      api.Config
@@ -69,12 +69,12 @@ type rig struct {
 	base     string
 	client   *http.Client
 	log      *testlog.Buffer
-	memories home.EditedMemories // of a rig that remembers
+	memories home.EditedMemories // set only by rigs with memories
 }
 
 func TestMain(m *testing.M) { os.Exit(testrace.Run(m.Run)) }
 
-// newRig starts one; change may alter the configuration before.
+// newRig starts a rig. The options may change its configuration first.
 func newRig(t testing.TB, change ...func(*rig)) *rig {
 	t.Helper()
 	return newRigOf(t, bus.Caps{Inbound: 3, Outbound: 1000}, change...)
@@ -135,7 +135,7 @@ func (x *rig) config() api.Config {
 	}
 }
 
-// serve serves until the test ends, and returns the base URL.
+// serve serves an API until the test ends, and returns its base URL.
 func (x *rig) serve(a *api.API, network, address string) string {
 	x.t.Helper()
 	l, err := net.Listen(network, address)
@@ -154,13 +154,13 @@ func (x *rig) serve(a *api.API, network, address string) string {
 	return "http://" + l.Addr().String()
 }
 
-// A reply is a response, read.
+// A reply is a response with its body.
 type reply struct {
 	*http.Response
 	body []byte
 }
 
-// into decodes the body.
+// into decodes the body of a reply.
 func into[T any](t testing.TB, r reply) T {
 	t.Helper()
 	var v T
@@ -170,7 +170,7 @@ func into[T any](t testing.TB, r reply) T {
 	return v
 }
 
-// code is the error's.
+// code returns the error code in a reply, or "".
 func (r reply) code() string {
 	var e struct{ Error bus.Failure }
 	if json.Unmarshal(r.body, &e) != nil {
@@ -179,7 +179,7 @@ func (r reply) code() string {
 	return e.Error.Code
 }
 
-// A request that differs from the usual one.
+// An option changes a request before it is sent.
 type option func(*http.Request)
 
 func header(name, value string) option {
@@ -192,7 +192,7 @@ func header(name, value string) option {
 	}
 }
 
-// do makes a request, reads the response and holds it against the description.
+// do sends a request, reads the response, and checks it against the description.
 func (x *rig) do(method, path, token, body string, options ...option) reply {
 	x.t.Helper()
 	req, err := http.NewRequestWithContext(x.t.Context(), method, x.base+path, nil)
@@ -237,7 +237,7 @@ func (x *rig) post(token, body string, options ...option) reply {
 	return x.do("POST", "/v1/messages", token, body, options...)
 }
 
-// waiting counts the mail of all topics.
+// waiting returns the number of messages that wait in all topics.
 func (x *rig) waiting() int {
 	x.t.Helper()
 	n := 0
@@ -255,7 +255,7 @@ func (x *rig) waiting() int {
 	return n
 }
 
-// claim takes the next mailbox of a topic, and its mail.
+// claim leases the next mailbox of a topic and returns its messages.
 func (x *rig) claim(topic bus.Topic) (bus.Lease, []bus.Message) {
 	x.t.Helper()
 	l, err := x.bus.Claim(x.t.Context(), topic)
@@ -278,7 +278,7 @@ func (x *rig) settle(l bus.Lease, end bus.End) {
 
 func sessionPath(key, rest string) string { return "/v1/sessions/" + url.PathEscape(key) + rest }
 
-// useSocket makes the rig's requests go to a socket.
+// useSocket sends the rig's requests to a Unix socket.
 func (x *rig) useSocket(path string) {
 	x.client = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", path)
@@ -286,7 +286,7 @@ func (x *rig) useSocket(path string) {
 	x.t.Cleanup(x.client.CloseIdleConnections)
 }
 
-// caps is how a cap on all stands, by the rig's own store.
+// caps returns the state of a spending limit for all people, as the rig's store has it.
 func (x *rig) caps(ctx context.Context) ([]bill.CapState, error) {
 	aside, err := x.store.Money().SetAside(ctx)
 	if err != nil {

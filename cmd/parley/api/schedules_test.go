@@ -21,12 +21,12 @@ import (
 	"parley/sessions/schedules"
 )
 
-// planning has a rig make and run schedules, for everybody but strangers.
+// planning makes a rig run schedules for everybody except slack:USTRANGER.
 func planning(x *rig) {
 	planningWhile(x, func() string { return "" }, func(person string) bool { return person != "slack:USTRANGER" })
 }
 
-// planningWhile has a rig make and run schedules unless there is a reason why not, for those who are admitted.
+// planningWhile makes a rig run schedules for the people who are admitted, while whyNot returns no reason against it.
 func planningWhile(x *rig, whyNot func() string, admitted func(person string) bool) {
 	scheduler := planner.New(planner.Config{
 		Bus: x.bus, Table: x.store.Schedules(), Log: slog.New(slog.DiscardHandler),
@@ -41,7 +41,7 @@ func planningWhile(x *rig, whyNot func() string, admitted func(person string) bo
 	x.cfg.Schedules = api.Schedules{Kept: x.store.Schedules(), Maker: scheduler, Runs: x.store.ScheduleRuns}
 }
 
-// Who may do everything sees what is scheduled, and cancels it; nobody else.
+// Only admins may list and cancel all schedules.
 func TestSchedules(t *testing.T) {
 	x := newRig(t, planning)
 	now := time.Now().Truncate(time.Second)
@@ -76,7 +76,7 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
-// A scheduled is what the API says of a schedule.
+// A scheduled is a schedule as the API returns it.
 type scheduled struct {
 	ID, When, Text, Session, Person string
 	Zone                            string `json:"time_zone"`
@@ -84,7 +84,8 @@ type scheduled struct {
 	Runs                            []struct{ ID, Turn, State, Code, Due string }
 }
 
-// A schedule is made once for each Idempotency-Key, for whom it may be, and none where it cannot be.
+// A request makes one schedule for each Idempotency-Key, only for people who may have one, and none in a session that
+// can't exist.
 func TestAScheduleIsMadeByARequest(t *testing.T) {
 	x := newRig(t, planning)
 	const shared = "main:slack:C1"
@@ -150,7 +151,8 @@ func TestAScheduleIsMadeByARequest(t *testing.T) {
 	}
 }
 
-// Who repeats a request because they have got no answer gets the schedule, whatever has changed since.
+// A client that repeats a request because it got no answer gets the schedule of its first request, whatever has
+// changed since.
 func TestARepeatedRequestGetsItsSchedule(t *testing.T) {
 	var older, lost, gone atomic.Bool
 	x := newRig(t, func(x *rig) {
@@ -185,7 +187,7 @@ func TestARepeatedRequestGetsItsSchedule(t *testing.T) {
 	if err := kept.Remove(t.Context(), made.ID); err != nil {
 		t.Fatal(err)
 	}
-	_, err := kept.Add(t.Context(), schedules.Schedule{ // it was said, and is over
+	_, err := kept.Add(t.Context(), schedules.Schedule{ // a schedule that has run and is over
 		ID: made.ID, Session: made.Session, Person: made.Person, Address: "web:chat", When: "2020-01-01T09:00:00Z", Zone: "UTC", Text: "look",
 		Request: hex.EncodeToString(sum[:]), MadeAt: time.Now(),
 	}, 9)
@@ -194,7 +196,7 @@ func TestARepeatedRequestGetsItsSchedule(t *testing.T) {
 	}
 	wants("after its time", past, "2020-01-01T09:00:00Z")
 	other := header("Idempotency-Key", "other")
-	for range 2 { // of two that one may have
+	for range 2 { // one of the two that a person may have
 		x.do("POST", "/v1/schedules", adminToken, body)
 	}
 	wants("with the most schedules", past, "2020-01-01T09:00:00Z")
@@ -203,7 +205,7 @@ func TestARepeatedRequestGetsItsSchedule(t *testing.T) {
 	}
 }
 
-// Who watches the server learns in which session a schedule was canceled over HTTP.
+// Watchers of the server learn in which session a schedule was canceled over HTTP.
 func TestWatchersLearnWhichScheduleIsCancelled(t *testing.T) {
 	x := newRig(t, planning)
 	made := into[scheduled](t, x.do("POST", "/v1/schedules", adminToken, `{"session": "main:web:chat", "when": "every 1h", "text": "look"}`))
@@ -220,7 +222,8 @@ func TestWatchersLearnWhichScheduleIsCancelled(t *testing.T) {
 	}
 }
 
-// A schedule is changed, paused, and run once for each Idempotency-Key; and it is shown with its runs.
+// A request changes, pauses or resumes a schedule, and runs it once for each Idempotency-Key. The API shows the
+// schedule with its runs.
 func TestAScheduleIsChangedAndRun(t *testing.T) {
 	x := newRig(t, planning)
 	made := into[scheduled](t, x.do("POST", "/v1/schedules", adminToken, `{"session": "main:web:chat", "when": "every 1h", "text": "look"}`))

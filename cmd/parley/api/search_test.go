@@ -14,7 +14,7 @@ import (
 	"parley/sessions/search"
 )
 
-// countedLinks count how often somebody's accounts are looked up.
+// countedLinks counts how often the API looks up the accounts of a person.
 type countedLinks struct {
 	api.Links
 	asked atomic.Int32
@@ -25,12 +25,12 @@ func (l *countedLinks) LinkedWith(ctx context.Context, person string) ([]channel
 	return l.Links.LinkedWith(ctx, person)
 }
 
-// A foundPage is the answer of a search.
+// A foundPage is the answer to a search.
 type foundPage struct {
 	Hits []struct{ Session, Title, Kind, Text, Person, Turn, Link string }
 }
 
-// linked are hits with links to their messages.
+// linked adds a link to the message to each hit.
 type linked struct {
 	index interface {
 		Search(ctx context.Context, q search.Query) ([]search.Hit, error)
@@ -63,7 +63,7 @@ func (x *rig) found(token, query string) []string {
 	return keys
 }
 
-// Everybody who may read sessions searches the same, and no others.
+// A search finds text in all sessions that its caller may read, and in no others.
 func TestEverybodySearchesWhatTheyMayRead(t *testing.T) {
 	var links countedLinks
 	x := ownRig(t, func(x *rig) {

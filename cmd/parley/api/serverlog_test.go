@@ -13,7 +13,7 @@ import (
 	"parley/tools/testlog"
 )
 
-// logging has a rig serve a log, and returns a logger that writes into it.
+// logging returns a logger, and an option that makes a rig serve its log.
 func logging(most int) (*slog.Logger, func(*rig)) {
 	held := process.NewLog(most)
 	return slog.New(held.Beside(slog.NewTextHandler(new(testlog.Buffer), nil))), func(x *rig) { x.cfg.ServerLog = held }
@@ -28,7 +28,7 @@ type logPage struct {
 	Next int64
 }
 
-// Who may do everything reads the newest lines of the log, page by page into the past; nobody else does.
+// Only admins may read the log. It comes in pages, newest lines first.
 func TestTheLogIsRead(t *testing.T) {
 	log, has := logging(1 << 20)
 	x := newRig(t, has)
@@ -87,8 +87,8 @@ func (f *feed) wantLine(message string) string {
 	return e.id
 }
 
-// Who follows the log gets the newest lines and then each one as it comes, goes on where it was cut off, and is told
-// if lines are missing.
+// A stream of the log starts with the newest lines, continues with each new line, and resumes after a cut. If lines
+// are missing, it says so.
 func TestTheLogIsFollowed(t *testing.T) {
 	log, has := logging(2 << 10)
 	x := newRig(t, has)
@@ -115,10 +115,10 @@ func TestTheLogIsFollowed(t *testing.T) {
 			t.Errorf("got %+v", e)
 		}
 	}
-	x.followLog("", "1").begin() // of an earlier process
+	x.followLog("", "1").begin() // an id of an earlier process
 }
 
-// The stream of the log ends when its caller may not read it anymore.
+// A stream of the log ends when its caller may no longer read it.
 func TestTheLogIsNotFollowedForLonger(t *testing.T) {
 	log, has := logging(1 << 20)
 	var gone atomic.Bool

@@ -29,7 +29,7 @@ func entry(t testing.TB, turn string, kind sessions.Kind, data any) sessions.Ent
 	return e
 }
 
-// write appends to a session's log.
+// write appends entries to the log of a session.
 func (x *rig) write(key string, entries ...sessions.Entry) {
 	x.t.Helper()
 	log, err := x.store.Open(x.t.Context(), key, 1)
@@ -41,7 +41,7 @@ func (x *rig) write(key string, entries ...sessions.Entry) {
 	}
 }
 
-// begun is the beginning of a turn.
+// begun returns the first entries of a turn.
 func begun(t testing.TB, turn string) []sessions.Entry {
 	t.Helper()
 	said := entry(t, turn, sessions.KindUser, sessions.User{Text: "go"})
@@ -132,7 +132,7 @@ func TestReadSession(t *testing.T) {
 	}
 }
 
-// What people think of a session's answers comes behind its last entries.
+// The ratings of a session's answers come after its last entries.
 func TestReadRatings(t *testing.T) {
 	x := newRig(t)
 	const key = "main:web:chat"
@@ -159,7 +159,7 @@ func TestReadRatings(t *testing.T) {
 	}
 }
 
-// One answer holds no more of a log than fits; the rest is the next page.
+// A page of a log has a limited size, and the next page has the rest.
 func TestReadLongSession(t *testing.T) {
 	x := newRig(t)
 	const key = "main:web:chat"
@@ -178,7 +178,7 @@ func TestReadLongSession(t *testing.T) {
 	}
 }
 
-// Whose a session is decides who reads it, whether it exists or not.
+// The owner of a session decides who may read it, whether or not it exists.
 func TestSessionsAreTheirTokens(t *testing.T) {
 	x := newRig(t)
 	for _, key := range []string{"main:web:chat", "main:slack:C1"} {
@@ -208,7 +208,7 @@ func TestSessionsAreTheirTokens(t *testing.T) {
 	}
 }
 
-// A result that this release can't decode hides nothing else.
+// A tool result that this release can't decode is shown raw, and hides no other entry.
 func TestAnUnreadableResultIsShownAsItIs(t *testing.T) {
 	x := newRig(t)
 	const key = "main:web:chat"
@@ -222,7 +222,7 @@ func TestAnUnreadableResultIsShownAsItIs(t *testing.T) {
 	}
 }
 
-// A message to the agent is sent once its session's log has it.
+// A message to the agent has the state "sent" once the log of its session contains it.
 func TestStateOfWhatTheAgentIsTold(t *testing.T) {
 	x := newRig(t)
 	got := into[accepted](t, x.post(chatToken, `{"to": "agent", "text": "hello"}`))
@@ -308,7 +308,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// What the bot is at is told from what is durable, a bounded part of it, and left out where less is asked for.
+// The status of current work comes from durable data and is limited in size. A request can leave it out.
 func TestStatusOfWork(t *testing.T) {
 	x := newRigOf(t, bus.Caps{}, func(x *rig) {
 		x.cfg.Health.Work = api.Work{Turns: x.store, Jobs: x.store, Asks: x.book.OldestAsks, Schedules: x.store.Schedules().NextDue}
@@ -343,7 +343,7 @@ func TestStatusOfWork(t *testing.T) {
 	}
 }
 
-// The processes of a fleet are told, and what is not known of one is left out; all of them where less is asked for.
+// The status lists all processes of a fleet, without values that are unknown. A request can leave them out.
 func TestStatusOfAFleet(t *testing.T) {
 	began := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	var asked atomic.Int64
@@ -364,7 +364,7 @@ func TestStatusOfAFleet(t *testing.T) {
 	}
 }
 
-// Operation is for admins.
+// Only admins may use the routes of operation.
 func TestScopesOfOperation(t *testing.T) {
 	x := newRig(t)
 	for _, path := range []string{"/v1/dead-letters", "/v1/dead-letters/inbound/x", "/v1/chats", "/v1/pairings"} {
@@ -456,7 +456,7 @@ func TestDeadLetters(t *testing.T) {
 	}
 }
 
-// wantChatPages fails the test unless the chats telegram:-10033 and telegram:7 are listed page by page.
+// wantChatPages fails the test unless the API lists the chats telegram:-10033 and telegram:7 page by page.
 func wantChatPages(t *testing.T, x *rig) {
 	t.Helper()
 	for _, c := range []struct{ query, first, next string }{

@@ -12,10 +12,10 @@ import (
 	"parley/sessions"
 )
 
-// page is the header of requests by the page's own script.
+// page adds the header that the page's own script sends.
 func page() option { return header(api.PageHeader, "1") }
 
-// with sends a browser's cookies.
+// with adds cookies to a request, as a browser does.
 func with(cookies ...*http.Cookie) option {
 	return func(r *http.Request) {
 		for _, c := range cookies {
@@ -34,7 +34,7 @@ func (x *rig) signIn(body string, options ...option) *http.Cookie {
 	return r.Cookies()[0]
 }
 
-// offerCode makes a code to sign in with.
+// offerCode creates a code for signing in.
 func (x *rig) offerCode(token string) api.SignInOffer {
 	x.t.Helper()
 	r := x.do("POST", "/v1/sign-ins/codes", token, "")
@@ -91,7 +91,7 @@ func TestASignInHasTheRightsOfItsToken(t *testing.T) {
 	if r := x.do("GET", "/v1/status", "", "", with(chat)); r.StatusCode != http.StatusForbidden {
 		t.Errorf("it reads the status: %d", r.StatusCode)
 	}
-	// A code gives the rights of whoever has made it.
+	// A sign-in by code has the rights of the token that made the code.
 	if me := into[api.Me](t, x.do("GET", "/v1/me", "", "", with(x.signIn(`{"code": "`+x.offerCode(readToken).Code+`"}`)))); me.Name != "reader" || me.May != (api.May{Read: true}) {
 		t.Errorf("with the reader's code the browser is %+v", me)
 	}
@@ -216,7 +216,7 @@ func TestABrowserThatIsSignedOutWatchesNoMore(t *testing.T) {
 	}
 }
 
-// In a fleet each home has an owner's token of its own, and the owner's browsers are known to all processes.
+// In a fleet each home has its own owner's token, and each process accepts the browsers that the owner signed in.
 func TestTheOwnersSignInIsKnownToTheFleet(t *testing.T) {
 	x := newRig(t, func(x *rig) { x.cfg.Access.OwnerMark = "of the fleet" })
 	cookie := x.signIn(`{"code": "` + x.offerCode(ownerToken).Code + `"}`)
@@ -232,7 +232,7 @@ func TestTheOwnersSignInIsKnownToTheFleet(t *testing.T) {
 	}
 }
 
-// Who may not watch anymore is looked up in the store. If that is away, the streams go on.
+// The API asks the store who may go on watching. While the store is away, streams stay open.
 func TestAStoreThatIsAwayEndsNoStream(t *testing.T) {
 	x := newRig(t)
 	cookie := x.signIn(`{"token": "` + chatToken + `"}`)

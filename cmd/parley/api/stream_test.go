@@ -16,7 +16,7 @@ import (
 	"parley/tools"
 )
 
-// A caller is a model that calls tools at once, and then answers. It writes in pieces.
+// A caller is a model that first calls tools, and then answers in several pieces.
 type caller struct{ blocks []llm.Block }
 
 func (caller) Info() llm.Info { return llm.Info{Name: "caller"} }
@@ -37,7 +37,7 @@ func (m caller) Generate(_ context.Context, r *llm.Request, emit func(llm.Delta)
 	return a, nil
 }
 
-// measuring is a tool that returns a text. It fails if it runs before watchers could know that the log has its call.
+// measuring returns a tool that returns a text. The tool fails if it runs before watchers have the event of its call.
 func (x *rig) measuring() tools.Tool {
 	return tools.New(tools.Spec{Name: "bash", Description: "x", Effect: tools.Once}, func(ctx context.Context, c tools.Call, _ struct {
 		Command string `json:"command"`
@@ -51,7 +51,7 @@ func (x *rig) measuring() tools.Tool {
 	})
 }
 
-// use is a call with a command.
+// use returns a call of bash with a command.
 func use(command string) llm.Block {
 	raw, err := json.Marshal(map[string]string{"command": command})
 	if err != nil {
@@ -60,7 +60,7 @@ func use(command string) llm.Block {
 	return llm.Block{Kind: llm.BlockToolUse, Name: "bash", Args: raw}
 }
 
-// streamed has a model answer one message, and returns what was streamed of its turn besides the person's words.
+// streamed lets a model answer one message, and returns the events of the turn, except those of the person's words.
 func (x *rig) streamed(m llm.Model) (happened []bus.Event) {
 	x.t.Helper()
 	x.workOn(x.bus, m, func(a *agent.Agent) { a.Tools = tools.NewSet(x.measuring()) })
@@ -86,8 +86,8 @@ func (x *rig) streamed(m llm.Model) (happened []bus.Event) {
 	}
 }
 
-// A turn with a tool streams its blocks in this order, each of which is in the log before its block_stop, and the tool
-// runs after the block of its call.
+// A turn with a tool call streams its blocks in the expected order. The log has each block before its block_stop, and
+// the tool runs after the block of its call.
 func TestTheStreamOfATurnWithATool(t *testing.T) {
 	x := newRig(t, func(x *rig) { x.cfg.Agent.Say = web.New(x.bus, "main").Say })
 	var course []string
@@ -98,7 +98,7 @@ func TestTheStreamOfATurnWithATool(t *testing.T) {
 		if e.Type == bus.BlockDelta {
 			texts[e.Kind] += e.Delta
 			if course[len(course)-1] == step {
-				continue // another piece
+				continue // another piece of the same block
 			}
 		}
 		course = append(course, step)
@@ -118,7 +118,7 @@ func TestTheStreamOfATurnWithATool(t *testing.T) {
 	}
 }
 
-// Several calls in a row are followed by their results in the same order.
+// The results of several calls come after the calls, in the same order.
 func TestTheStreamOfATurnWithSeveralCalls(t *testing.T) {
 	x := newRig(t, func(x *rig) { x.cfg.Agent.Say = web.New(x.bus, "main").Say })
 	thought := llm.Block{Kind: llm.BlockThinking, Text: "Let me see.", Provider: json.RawMessage(`{"signature":"s"}`)}
@@ -130,7 +130,7 @@ func TestTheStreamOfATurnWithSeveralCalls(t *testing.T) {
 		}
 	}
 	var kinds, asked, answered []string
-	for n := 1; n <= len(byNumber); n++ { // 0 is what the person said
+	for n := 1; n <= len(byNumber); n++ { // block 0 is what the person said
 		e := byNumber[n]
 		kinds = append(kinds, e.Kind)
 		switch e.Kind {

@@ -21,7 +21,7 @@ import (
 	"parley/tools/redact"
 )
 
-// tasked records a task of a session, which has begun.
+// tasked records a task of a session, and that its sub-agent has begun.
 func (x *rig) tasked(parent, id string) subagents.Task {
 	x.t.Helper()
 	key, err := subagents.Key("helper", parent, id)
@@ -41,7 +41,7 @@ func (x *rig) tasked(parent, id string) subagents.Task {
 	return t
 }
 
-// works writes what a sub-agent does: it has asked the model twice, and a tool runs.
+// works writes the log of a sub-agent that has asked its model twice and now runs a tool.
 func (x *rig) works(t subagents.Task, more ...sessions.Entry) {
 	x.t.Helper()
 	turn := subagents.MailID(t.ID)
@@ -53,7 +53,7 @@ func (x *rig) works(t subagents.Task, more ...sessions.Entry) {
 	x.write(t.Session, append(all, more...)...)
 }
 
-// countedTasks count what is asked of them.
+// countedTasks counts the calls of its methods.
 type countedTasks struct {
 	ongoing.KeptTasks
 	used, newest atomic.Int32
@@ -73,7 +73,7 @@ func (k *countedTasks) Newest(ctx context.Context, session string) (subagents.Ta
 	return k.KeptTasks.Newest(ctx, session)
 }
 
-// A task shows what its sub-agent does now, what it has used and what it has answered, without secrets.
+// A task shows what its sub-agent does now, what it has used, and what it has answered, without secrets.
 func TestTasksAreShownAsTheyStand(t *testing.T) {
 	hidden, err := redact.New([]string{secret}, nil)
 	if err != nil {
@@ -137,13 +137,13 @@ func TestTasksAreShownAsTheyStand(t *testing.T) {
 	if err := x.store.SubAgents().Drop(t.Context(), "main:slack:C1", "new"); err != nil {
 		t.Fatal(err)
 	}
-	if r := x.get("/v1/tasks/d", readToken); r.StatusCode != http.StatusOK { // a turn waits for it
+	if r := x.get("/v1/tasks/d", readToken); r.StatusCode != http.StatusOK { // a turn waits for this task
 		t.Errorf("what a turn waits for: %d", r.StatusCode)
 	}
 }
 
-// Who sees a session sees its tasks and the sessions of its sub-agents, and nobody else does: neither in lists, nor
-// by id, nor live.
+// Callers who may read a session see its tasks and the sessions of its sub-agents; others see neither, in lists, by
+// id, or live.
 func TestTasksAreSeenAsTheirSession(t *testing.T) {
 	x := ownRig(t)
 	seen := map[string]bool{"main:web:ann": true, "main:telegram:7": true, "main:telegram:-9": false, "main:web:chat": false}
@@ -208,8 +208,8 @@ func TestTasksAreSeenAsTheirSession(t *testing.T) {
 	check(false)
 }
 
-// What goes on beside the turns of a sub-agent's session is told to who sees the session for which it works, whatever
-// scope lets them, and to nobody else.
+// Watchers see live what happens in a sub-agent's session between its turns if they may read the session for which it
+// works, by whatever scope. Others see nothing of it.
 func TestWhatSubAgentsDoIsToldLive(t *testing.T) {
 	x := ownRig(t)
 	parents := map[string]string{ownToken: "main:web:ann", chatToken: "main:web:chat"}
@@ -280,8 +280,8 @@ func TestParentsAreLookedUpOnce(t *testing.T) {
 	want(ownToken, 3, 2)
 }
 
-// Where approvers are asked is shown to those who read everything or decide, and not to those who only see their
-// own sessions: not in lists, not live, and not in the log.
+// Only callers who may read everything or decide see where approvers were asked. Callers who see just their own
+// sessions don't find it in lists, live, or in the log.
 func TestWhereApproversAreAskedIsHidden(t *testing.T) {
 	x := ownRig(t)
 	at := time.Now().Truncate(time.Second)
@@ -300,7 +300,7 @@ func TestWhereApproversAreAskedIsHidden(t *testing.T) {
 				continue
 			}
 			paths := []string{sessionPath(key, ""), sessionPath(key, "/export")}
-			if token != readToken { // which decides nothing
+			if token != readToken { // the scope read decides nothing
 				paths = append(paths, "/v1/asks?session="+url.QueryEscape(key))
 			}
 			for _, path := range paths {

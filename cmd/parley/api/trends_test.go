@@ -9,7 +9,7 @@ import (
 	"parley/sessions/activity"
 )
 
-// What happened over time is for those who may read everything, and reaches back as far as is described.
+// Callers who may read everything get the activity over time, as far back as the description says.
 func TestActivity(t *testing.T) {
 	x := newRig(t)
 	for i, done := range []sessions.TurnDone{

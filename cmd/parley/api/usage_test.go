@@ -10,7 +10,7 @@ import (
 	"parley/sessions/bill"
 )
 
-// Who may read everything reads what it has cost; nobody else.
+// Only callers who may read everything get the usage and its cost.
 func TestUsage(t *testing.T) {
 	x := newRig(t)
 	used := entry(t, "t1", sessions.KindUsage, sessions.Usage{Model: "m1", Agent: "main", Input: 100, Cached: 40, Output: 10, Reasoning: 4, Cost: new(int64(250))})

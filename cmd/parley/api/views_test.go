@@ -14,7 +14,7 @@ import (
 	"parley/sessions"
 )
 
-// A counted reader counts the entries that are read.
+// A counted reader counts the entries that it reads.
 type counted struct {
 	sessions.Reader
 	entries atomic.Int64
@@ -31,7 +31,7 @@ func (c *counted) Read(ctx context.Context, key string, from int64) iter.Seq2[se
 	}
 }
 
-// writeLong writes a session of so many turns of four entries each.
+// writeLong writes a session with that many turns of four entries each.
 func (x *rig) writeLong(key string, turns int) {
 	x.t.Helper()
 	var all []sessions.Entry
@@ -44,8 +44,8 @@ func (x *rig) writeLong(key string, turns int) {
 	x.write(key, all...)
 }
 
-// Whoever comes to a long session costs the end of its log, once for all who come
-// while nothing happens; what happens in between is seen by the next.
+// Opening a long session reads only the end of its log, and reads it once for all watchers who come before something
+// new happens. Later watchers see what happened in between.
 func TestSnapshotsCostTheEndOfTheLog(t *testing.T) {
 	var reads *counted
 	x := newRig(t, func(x *rig) {
@@ -75,7 +75,7 @@ func TestSnapshotsCostTheEndOfTheLog(t *testing.T) {
 	}
 }
 
-// A turn that runs is whole in a snapshot, however long it is.
+// A snapshot contains the whole running turn, however long it is.
 func TestASnapshotHasAllOfALongTurn(t *testing.T) {
 	x := newRig(t)
 	x.writeLong(watched, 40)
@@ -88,7 +88,7 @@ func TestASnapshotHasAllOfALongTurn(t *testing.T) {
 	defer f.close()
 	s := newClient()
 	s.take(t, f.must())
-	if len(s.blocks["long"]) != 701 { // with what was said
+	if len(s.blocks["long"]) != 701 { // and what the person said
 		t.Errorf("%d of 700 blocks", len(s.blocks["long"]))
 	}
 }
@@ -127,7 +127,7 @@ func TestASnapshotSaysForWhichNodeATurnWaits(t *testing.T) {
 	}
 }
 
-// BenchmarkJoin opens streams of a session of 12,000 entries that stands still.
+// BenchmarkJoin opens streams of a session that has 12,000 entries and no running turn.
 func BenchmarkJoin(b *testing.B) {
 	x := newRig(b)
 	x.writeLong(watched, 3000)

@@ -37,23 +37,23 @@ type frame struct {
 	id, kind, data string
 }
 
-// A feed is a stream of them.
+// A feed is an open stream of frames.
 type feed struct {
 	t    testing.TB
 	resp *http.Response
 	in   *bufio.Reader
 	stop context.CancelFunc
-	// schema is that of the data of most events; "" if it is not checked.
+	// schema is the name of the schema that the data of most events must match, or "" for no check.
 	schema string
 }
 
-// watch opens the stream of a session; lastID may be empty.
+// watch opens the stream of a session. lastID may be empty.
 func (x *rig) watch(key, token, lastID string, options ...option) *feed {
 	x.t.Helper()
 	return x.open(sessionPath(key, "/events"), "Event", token, lastID, options...)
 }
 
-// open opens a stream, most of whose events are of that schema.
+// open opens a stream. The data of most of its events must match that schema.
 func (x *rig) open(path, schema, token, lastID string, options ...option) *feed {
 	x.t.Helper()
 	ctx, stop := context.WithCancel(x.t.Context())
@@ -83,8 +83,8 @@ func (f *feed) close() {
 	f.resp.Body.Close()
 }
 
-// next is the next event, io.EOF or another error of a stream that has ended;
-// what is not an event is passed over.
+// next returns the next event and skips everything else. After the end of the stream it returns io.EOF or another
+// error.
 func (f *feed) next() (frame, error) {
 	var e frame
 	for {
@@ -120,7 +120,7 @@ func (f *feed) next() (frame, error) {
 	}
 }
 
-// must is next where the stream is to go on.
+// must returns the next event, and fails the test if the stream has ended.
 func (f *feed) must() frame {
 	f.t.Helper()
 	e, err := f.next()
@@ -130,8 +130,8 @@ func (f *feed) must() frame {
 	return e
 }
 
-// A gated model says a turn of four steps, a piece whenever it is let. In the
-// second step it breaks off once, so that it has to be asked again.
+// A gated model answers in four steps, and writes one piece for each value of next. It fails once in the second step,
+// so the agent has to ask it again.
 type gated struct {
 	next chan struct{}
 	mu   sync.Mutex
@@ -172,16 +172,16 @@ func (m *gated) Generate(ctx context.Context, _ *llm.Request, emit func(llm.Delt
 	return a, nil
 }
 
-// A mover moves mail and events.
+// A mover is a bus for mail and events.
 type mover interface {
 	bus.Bus
 	bus.Events
 }
 
-// work runs a worker with that model until the test ends.
+// work runs a worker with a model until the test ends.
 func (x *rig) work(m llm.Model) { x.workOn(x.bus, m, func(*agent.Agent) {}) }
 
-// workOn does what work does, on another bus and with a changed agent.
+// workOn runs a worker with a model on any bus, with a changed agent.
 func (x *rig) workOn(b mover, m llm.Model, change func(*agent.Agent)) {
 	x.t.Helper()
 	look := tools.New(tools.Spec{Name: "look", Description: "Looks.", Effect: tools.Pure},
@@ -191,7 +191,7 @@ func (x *rig) workOn(b mover, m llm.Model, change func(*agent.Agent)) {
 			c.Progress("looking")
 			return args.N, nil
 		})
-	m = failover.New(failover.Config{Links: []failover.Link{{Model: m}}}) // as a server asks it
+	m = failover.New(failover.Config{Links: []failover.Link{{Model: m}}}) // retry as a server does
 	w := worker.New(agent.Config{
 		Bus: b, Events: b, Store: x.store, Budget: x.store,
 		Agents: func(_ context.Context, session string) (agent.Agent, error) {
@@ -220,7 +220,7 @@ func (x *rig) workOn(b mover, m llm.Model, change func(*agent.Agent)) {
 
 const watched = "main:web:chat"
 
-// Who takes a session over says again that its last turn has ended; a stream says it once.
+// A worker that takes over a session publishes the end of its last turn again. A stream shows the end once.
 func TestATurnEndsOnceInAStream(t *testing.T) {
 	x := newRig(t)
 	s := x.watch(watched, chatToken, "")
@@ -241,13 +241,13 @@ func TestATurnEndsOnceInAStream(t *testing.T) {
 	}
 }
 
-// A stream that is cut and resumed yields the same blocks as one that is not,
-// wherever it is cut, with its past or without.
+// A stream that is cut and resumed yields the same blocks as an uncut one, wherever it is cut, and whether or not the
+// client sends the last id.
 func TestCutStreams(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		from  int  // how many events have happened when the watcher first comes
-		keeps bool // the last id, from one stream to the next
+		keeps bool // whether the client sends the last id of its previous stream
 	}{
 		{"with the past", 0, true},
 		{"with the past, from the middle of an answer", 4, true},
@@ -288,7 +288,7 @@ func TestCutStreams(t *testing.T) {
 					}
 					cut.take(t, e)
 				}
-				model.next <- struct{}{} // one more piece, so one more event at least
+				model.next <- struct{}{} // let the model write one more piece, so there is at least one more event
 				if !cut.over() {
 					cut.take(t, f.must())
 				}
@@ -319,7 +319,8 @@ func TestCutStreams(t *testing.T) {
 	}
 }
 
-// resumeEverywhere cuts a stream that is over at each of its events.
+// resumeEverywhere resumes a finished stream after each of its events, and checks that the client then shows the
+// same.
 func (x *rig) resumeEverywhere(happened []frame, whole *client) {
 	x.t.Helper()
 	for i := range happened[:len(happened)-1] {
@@ -336,7 +337,7 @@ func (x *rig) resumeEverywhere(happened []frame, whole *client) {
 			x.t.Errorf("cut after event %d (%s): %v", i, happened[i].kind, cut.blocks)
 		}
 	}
-	for _, unknown := range []string{"1", "18446744073709551615", "x", "-1"} { // gone, of another bus, of no bus
+	for _, unknown := range []string{"1", "18446744073709551615", "x", "-1"} { // no longer held, of another bus, or not an id
 		f := x.watch(watched, chatToken, unknown)
 		late := newClient()
 		if e := f.must(); e.kind != "snapshot" {
@@ -351,7 +352,7 @@ func (x *rig) resumeEverywhere(happened []frame, whole *client) {
 	}
 }
 
-// emit makes news of a session by hand.
+// emit publishes events in the watched session.
 func (x *rig) emit(events ...bus.Event) {
 	for _, e := range events {
 		e.Session, e.Turn = watched, "t"
@@ -359,11 +360,11 @@ func (x *rig) emit(events ...bus.Event) {
 	}
 }
 
-// Who comes in the middle of an answer is shown what of it was said, once, and then the rest. Until then no id
-// says that it was seen.
+// A watcher who comes in the middle of an answer first gets what was already said, once, and then the rest. No event
+// before that has an id from which the stream could resume.
 func TestWhoComesLateSeesTheAnswerSoFar(t *testing.T) {
 	x := newRig(t)
-	x.write(watched, begun(t, "t")...) // block 0 is what somebody has said
+	x.write(watched, begun(t, "t")...) // block 0 is what the person said
 	x.emit(bus.Event{Type: bus.BlockStart, Block: 1, Kind: "text"}, bus.Event{Type: bus.BlockDelta, Block: 1, Kind: "text", Delta: "void"}, bus.Event{Type: bus.BlockReset, Block: 1},
 		bus.Event{Type: bus.BlockStart, Block: 1, Kind: "thinking"}, bus.Event{Type: bus.BlockDelta, Block: 1, Kind: "thinking", Delta: "so "}, bus.Event{Type: bus.BlockDelta, Block: 1, Kind: "thinking", Delta: "it is"},
 		bus.Event{Type: bus.BlockStart, Block: 2, Kind: "text"}, bus.Event{Type: bus.BlockDelta, Block: 2, Kind: "text", Delta: "one "})
@@ -383,11 +384,11 @@ func TestWhoComesLateSeesTheAnswerSoFar(t *testing.T) {
 	}
 }
 
-// Who comes in the middle of a block whose beginning is not held anymore is told the rest of it as it is said,
-// and the whole once the log has it; until then no id says that it was seen.
+// A watcher who comes in the middle of a block whose beginning is no longer held gets the rest live, and the whole
+// block once the log has it. Until then, no event has an id from which the stream could resume.
 func TestAHoleIsFilled(t *testing.T) {
 	x := newRig(t)
-	x.write(watched, begun(t, "t")...) // block 0 is what somebody has said
+	x.write(watched, begun(t, "t")...) // block 0 is what the person said
 	x.emit(bus.Event{Type: bus.BlockDelta, Block: 1, Kind: "text", Delta: "one "})
 	f := x.watch(watched, chatToken, "")
 	defer f.close()
@@ -406,7 +407,7 @@ func TestAHoleIsFilled(t *testing.T) {
 	if e := f.must(); e.kind != bus.ToolStart || e.id == "" {
 		t.Errorf("%+v", e)
 	}
-	// What the snapshot has is not told again, nor is it void.
+	// The stream neither repeats nor voids what the snapshot already contains.
 	x.emit(bus.Event{Type: bus.BlockDelta, Block: 1, Kind: "text", Delta: "late"}, bus.Event{Type: bus.BlockReset, Block: 1},
 		bus.Event{Type: bus.BlockStart, Block: 1, Kind: "text"}, bus.Event{Type: bus.BlockStart, Block: 2, Kind: "text"})
 	if e := f.must(); e.kind != bus.BlockReset || !strings.Contains(e.data, `"block":2`) {
@@ -417,7 +418,8 @@ func TestAHoleIsFilled(t *testing.T) {
 	}
 }
 
-// A release that says of a block that it has ended before the log has it leaves a hole until a call begins.
+// An older release may announce the end of a block before the log has it. The stream fills such a hole when a call
+// begins.
 func TestAHoleIsFilledWhereTheLogComesLater(t *testing.T) {
 	x := newRig(t)
 	x.write(watched, begun(t, "t")...)
@@ -438,8 +440,8 @@ func TestAHoleIsFilledWhereTheLogComesLater(t *testing.T) {
 	}
 }
 
-// A worker of a release that numbers only what the model says begins with a number that the log has given to
-// what a person said: the watcher gets the answer with a snapshot at the end of the turn.
+// A worker of an older release numbers only what the model says, so its first number is that of the person's block in
+// the log. A watcher then gets the answer in a snapshot at the end of the turn.
 func TestOlderNumbersOfBlocks(t *testing.T) {
 	x := newRig(t)
 	x.write(watched, begun(t, "t")...)
@@ -458,7 +460,7 @@ func TestOlderNumbersOfBlocks(t *testing.T) {
 	}
 }
 
-// The newest turns are in a snapshot, not all that was ever said.
+// A snapshot contains the newest turns only.
 func TestSnapshotIsBounded(t *testing.T) {
 	x := newRig(t)
 	for n := range 40 {
@@ -496,8 +498,7 @@ func TestWhoMayWatch(t *testing.T) {
 	}
 }
 
-// Whose token is taken back, loses its scope or passes to another name is shown
-// nothing more; the others go on watching.
+// A stream ends when its token is removed, loses its scope, or gets another name. Other streams go on.
 func TestATokenThatIsTakenBackWatchesNoMore(t *testing.T) {
 	var now atomic.Pointer[[]api.Token]
 	all := tokens()
@@ -564,7 +565,7 @@ func TestQuietStreamsSayThatTheyLive(t *testing.T) {
 	}
 }
 
-// A watcher that does not read is cut off, and delays nobody meanwhile.
+// A watcher that doesn't read is cut off, and delays nobody meanwhile.
 func TestAWatcherThatDoesNotRead(t *testing.T) {
 	x := newRig(t, func(x *rig) { x.cfg.Timeouts.Write = time.Second })
 	deaf, err := net.Dial("tcp", strings.TrimPrefix(x.base, "http://"))
@@ -585,7 +586,7 @@ func TestAWatcherThatDoesNotRead(t *testing.T) {
 	big := strings.Repeat("x", 64<<10)
 	x.emit(bus.Event{Type: bus.BlockStart, Kind: "text"})
 	good.must()
-	for x.Streams() > 1 { // until the deaf one is cut off
+	for x.Streams() > 1 { // until the server cuts off the watcher that doesn't read
 		began := time.Now()
 		x.emit(bus.Event{Type: bus.BlockDelta, Kind: "text", Delta: big})
 		if e := good.must(); e.kind != bus.BlockDelta {
@@ -597,7 +598,7 @@ func TestAWatcherThatDoesNotRead(t *testing.T) {
 	}
 }
 
-// A server that is told to stop ends the streams and does not wait for their watchers.
+// A server that shuts down ends its streams and doesn't wait for the watchers.
 func TestShutdownEndsStreams(t *testing.T) {
 	x := newRig(t)
 	a := api.New(x.cfg)
@@ -624,9 +625,9 @@ func TestShutdownEndsStreams(t *testing.T) {
 	}
 }
 
-// A thousand idle watchers cost little, their own ends included.
+// A thousand idle watchers use little memory, the clients' side included.
 func TestIdleWatchersCostLittle(t *testing.T) {
-	if testrace.Elsewhere(t) { // the race detector takes more than the watchers do
+	if testrace.Elsewhere(t) { // the race detector needs more memory than the watchers
 		return
 	}
 	t.Run("of a session each", func(t *testing.T) {
@@ -663,7 +664,7 @@ func idleWatchers(t *testing.T, x *rig, bound uint64, session func(int) string) 
 		defer conn.Close()
 		conns[i] = conn
 		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", sessionPath(session(i), "/events"), chatToken)
-		// The snapshot is read to its end, and nothing of it is kept here.
+		// Read the whole snapshot and keep none of it.
 		for seen, last := false, ""; !seen || !strings.HasSuffix(last, "\n\n\r\n"); {
 			n, err := conn.Read(buf)
 			if err != nil {
@@ -682,7 +683,7 @@ func idleWatchers(t *testing.T, x *rig, bound uint64, session func(int) string) 
 	runtime.KeepAlive(conns)
 }
 
-// A message that was deleted is in no snapshot, not even in one that another watcher was shown a moment ago.
+// A snapshot doesn't contain a deleted message, even if another watcher got a snapshot with it a moment ago.
 func TestADeletedMessageIsInNoSnapshot(t *testing.T) {
 	x := newRig(t)
 	said := entry(t, "one", sessions.KindUser, sessions.User{Text: "plugh"})

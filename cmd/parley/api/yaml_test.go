@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// parseYAML reads the part of YAML that docs/api.yaml keeps to: mappings and
-// sequences in blocks, and one-line scalars, of which the quoted are JSON. It
-// refuses everything else.
+// parseYAML parses the subset of YAML that docs/api.yaml uses: mappings and sequences in block style, and scalars of
+// one line, with quoted ones in JSON. It refuses everything else.
 func parseYAML(text string) (any, error) {
 	p := &yamlReader{}
 	for n, line := range strings.Split(text, "\n") {
@@ -39,7 +38,7 @@ func (p *yamlReader) errorf(format string, args ...any) error {
 	return fmt.Errorf("line %d: %s", p.lines[0].n, fmt.Sprintf(format, args...))
 }
 
-// at tells whether the next line stands at that indentation.
+// at reports whether the next line has that indentation.
 func (p *yamlReader) at(indent int) bool { return len(p.lines) > 0 && p.lines[0].indent == indent }
 
 func (p *yamlReader) node(indent int) (any, error) {
@@ -57,7 +56,7 @@ func (p *yamlReader) sequence(indent int) (any, error) {
 	for p.at(indent) && strings.HasPrefix(p.lines[0].body, "- ") {
 		item := strings.TrimPrefix(p.lines[0].body, "- ")
 		if _, _, isMap := cutKey(item); isMap {
-			// The item is a mapping that begins behind the dash.
+			// The item is a mapping whose first key follows the dash.
 			p.lines[0].indent, p.lines[0].body = indent+2, item
 			v, err := p.mapping(indent + 2)
 			if err != nil {
@@ -103,7 +102,7 @@ func (p *yamlReader) mapping(indent int) (any, error) {
 	return m, nil
 }
 
-// cutKey takes "key: rest" or "key:" apart.
+// cutKey splits "key: rest" or "key:".
 func cutKey(body string) (key, rest string, ok bool) {
 	if strings.HasPrefix(body, `"`) {
 		end := strings.Index(body[1:], `"`)
