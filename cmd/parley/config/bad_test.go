@@ -10,13 +10,13 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// bot is a channel that is right but for what a case adds below it.
+// bot is a valid channel, below which a test adds faulty lines.
 const bot = "[channels.telegram]\nbot_token = \"${T}\"\n"
 
 type badCase struct {
 	name string
 	text string
-	want string // every problem, one a line, without the file's name in front
+	want string // every problem, one per line, without the file's name
 }
 
 func (c badCase) run(t *testing.T) {
@@ -378,7 +378,7 @@ func TestSecretsThatOthersCanRead(t *testing.T) {
 	referring := "[channels.telegram]\nbot_token = \"${file:secret}\"\n"
 	for name, c := range map[string]struct {
 		text       string
-		file, body os.FileMode // of the secret file and of the configuration
+		file, body os.FileMode // modes of the secret file and of the configuration
 		env        vars
 		want       string
 	}{
@@ -417,8 +417,8 @@ func TestSecretsThatOthersCanRead(t *testing.T) {
 	}
 }
 
-// Who administers a service of systemd calls commands with its configuration, from
-// outside of it: its credentials are guarded by the folder that they are in.
+// An administrator may run commands with the configuration of a systemd service. Its credentials are accepted,
+// because the folder that has them is protected.
 func TestCredentialsOfAService(t *testing.T) {
 	const place = "/run/credentials"
 	if err := os.Mkdir(place, 0o755); err == nil {

@@ -24,7 +24,7 @@ func (v vars) look(name string) (string, bool) {
 	return s, ok
 }
 
-// put writes a file that only its owner reads, and returns its path.
+// put writes a file that only its owner may read, and returns its path.
 func put(t testing.TB, dir, name, body string) string {
 	t.Helper()
 	file := filepath.Join(dir, name)
@@ -34,7 +34,7 @@ func put(t testing.TB, dir, name, body string) string {
 	return file
 }
 
-// try loads a file of this text as ./parley.toml, with an empty home.
+// try loads a file with this text as ./parley.toml, with an empty home.
 func try(t *testing.T, text string, env vars) (*config.Config, error) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -42,7 +42,7 @@ func try(t *testing.T, text string, env vars) (*config.Config, error) {
 	return load(config.Options{File: "parley.toml", Home: "home", Env: env.look})
 }
 
-// good is try for what has to work.
+// good loads a file as try does, and fails the test if there is an error.
 func good(t *testing.T, text string, env vars) *config.Config {
 	t.Helper()
 	c, err := try(t, text, env)
@@ -52,7 +52,7 @@ func good(t *testing.T, text string, env vars) *config.Config {
 	return c
 }
 
-// bare loads with no file at all.
+// bare loads the configuration without a file.
 func bare(t *testing.T, env vars) *config.Config {
 	t.Helper()
 	c, err := load(config.Options{Home: t.TempDir(), Env: env.look})
@@ -62,7 +62,7 @@ func bare(t *testing.T, env vars) *config.Config {
 	return c
 }
 
-// same compares what a test got and wants.
+// same fails the test unless got and want are equal.
 func same(t *testing.T, what string, got, want any) {
 	t.Helper()
 	if !reflect.DeepEqual(got, want) {
@@ -117,7 +117,7 @@ func TestAcceptance(t *testing.T) {
 			for _, secret := range []string{"slack", "discord", "telegram", "alertmanager", "github", "ci"} {
 				put(t, dir, secret, "s-"+secret+"-0123456789abcdef\n")
 			}
-			// As a checkout leaves it: others may read a file without secrets.
+			// As in a checkout, others may read a file without secrets.
 			file := put(t, dir, name, strings.ReplaceAll(string(body), "/run/secrets", dir))
 			if err := os.Chmod(file, 0o644); err != nil {
 				t.Fatal(err)
@@ -273,7 +273,7 @@ func TestServeWantsAModel(t *testing.T) {
 	}
 }
 
-// What other programs' variables say must not keep anybody from a chat.
+// Environment variables of other programs stop only the server, never a chat.
 func TestForeignVariablesStopServeAlone(t *testing.T) {
 	for name, c := range map[string]struct {
 		env  vars
@@ -350,7 +350,7 @@ days = 30
 	})
 }
 
-// The model that judges calls is named like an agent's, and the demo is none.
+// The model that judges calls is chosen like an agent's model. The demo model judges nothing.
 func TestJudge(t *testing.T) {
 	const judge, further = "[guard]\njudge = [\"exec_shell\"]\nmodel = ", "[models.small]\nname = \"s\"\nbase_url = \"http://127.0.0.1/s\"\n"
 	for _, c := range []struct{ text, want string }{
@@ -369,7 +369,7 @@ func TestJudge(t *testing.T) {
 	same(t, "by default", good(t, "", nil).Guard, config.Guard{Timeout: 5 * time.Second})
 }
 
-// A model makes titles only where the operator names one, and the demo makes none.
+// Only a model that the operator names makes titles, and the demo model makes none.
 func TestTitlesOf(t *testing.T) {
 	const further = "[models.small]\nname = \"s\"\nbase_url = \"http://127.0.0.1/s\"\n"
 	for _, c := range []struct{ text, want string }{

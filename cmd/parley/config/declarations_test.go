@@ -6,7 +6,7 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// declared lists all sections, as they are without a home.
+// declared returns all sections as they are without a home.
 func declared() []schema.Section {
 	var all []schema.Section
 	for _, r := range sections([]Platform{{Name: "x"}}, "") {
@@ -15,7 +15,7 @@ func declared() []schema.Section {
 	return all
 }
 
-// Every line of the table can be read, shown, explained and filled in.
+// Every setting in the table can be read, shown, explained and filled in.
 func TestDeclarationsAreWhole(t *testing.T) {
 	for _, r := range sections([]Platform{{Name: "x"}}, "") {
 		for _, set := range r.Settings {

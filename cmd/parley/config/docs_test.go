@@ -11,9 +11,8 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// undocumented compares the declarations with the lines of the page's TOML: which
-// settings it does not name, whose default it does not say, and which names on it
-// are of no setting.
+// undocumented compares the declarations with the TOML on a page. It returns the settings and defaults that the page
+// lacks, and names on it that are no settings.
 func undocumented(sections []schema.Section, page string) (wrong []string) {
 	lines := map[string]string{} // by table and key, as declared: "agents.queue"
 	table := ""
@@ -59,8 +58,8 @@ func undocumented(sections []schema.Section, page string) (wrong []string) {
 	return wrong
 }
 
-// declaredTable is a table's name as declarations have it: without the name that the
-// operator gives, so that [agents.ops.shell] is agents.shell and [tools.shell] stays.
+// declaredTable returns the name under which a table is declared, without the operator's part: [agents.ops.shell]
+// becomes agents.shell, and [tools.shell] stays.
 func declaredTable(sections []schema.Section, name string) string {
 	parts := strings.Split(name, ".")
 	named := slices.ContainsFunc(sections, func(s schema.Section) bool { return s.Named && s.Name == parts[0] })
@@ -70,13 +69,13 @@ func declaredTable(sections []schema.Section, name string) string {
 	return strings.Join(parts, ".")
 }
 
-// defaultTOML is a setting's default as a file has it.
+// defaultTOML returns a setting's default as TOML.
 func defaultTOML(set schema.Setting) string {
 	set.Example = ""
 	return set.ExampleTOML()
 }
 
-// says tells whether a line holds a value as a whole: 3 is not in 30.
+// says reports whether a line contains a value as a whole word: 30 doesn't contain 3.
 func says(line, value string) bool {
 	return regexp.MustCompile(`(^|\W)` + regexp.QuoteMeta(value) + `(\W|$)`).MatchString(line)
 }
@@ -91,7 +90,7 @@ func TestDocumentationNamesEverySetting(t *testing.T) {
 	}
 }
 
-// The test above fails for what a page can lack.
+// undocumented reports each kind of gap in a page.
 func TestUndocumented(t *testing.T) {
 	sections := []schema.Section{
 		{Name: "serve", Settings: []schema.Setting{

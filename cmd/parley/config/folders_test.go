@@ -9,7 +9,8 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// An agent's folder goes from the file's folder, and is told for each agent that has one.
+// An agent's folder is relative to the configuration file's folder, and the configuration names the folder of each
+// agent that has one.
 func TestFoldersOfAgents(t *testing.T) {
 	c := good(t, "[agents.ops]\nworkspace = \"ops\"\n[agents.lab]\nworkspace = \"home/lab\"\n[agents.plain]", nil)
 	at, err := os.Getwd()
@@ -23,7 +24,7 @@ func TestFoldersOfAgents(t *testing.T) {
 	})
 }
 
-// A folder in which an agent's files would not be apart from others stops the start.
+// The configuration is refused if an agent's folder isn't separate from other files.
 func TestBadFoldersOfAgents(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"of all":              {"[agents.defaults]\nworkspace = \"ops\"", `2: agents.defaults.workspace: all agents would share the folder: write it as root in [workspace]`},

@@ -10,7 +10,7 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// strong is a token that nobody guesses.
+// strong is a token that nobody can guess.
 const strong = "0123456789abcdef0123456789abcdef"
 
 const httpText = `[http]
@@ -63,7 +63,7 @@ func TestHTTPAccess(t *testing.T) {
 	same(t, "bus", []string{string(c.Bus.URL), c.Bus.Prefix, string(c.Store.URL)}, []string{"redis://h", "p", "postgres://h/d"})
 }
 
-// A route may lead nowhere; a webhook as a whole may not.
+// A route may lead nowhere; a whole webhook may not.
 func TestARouteThatDrops(t *testing.T) {
 	const webhook = "[channels.telegram]\nmode = \"send\"\n[webhooks.json]\ntoken = \"${W}\"\n"
 	c := good(t, webhook+"to = \"telegram:1\"\nroutes = [{ match = { severity = \"info\" }, to = [] }]\n", httpVars())
@@ -210,7 +210,7 @@ func TestReloadOfHTTPAccess(t *testing.T) {
 	same(t, "webhooks again", c.Webhooks, old.Webhooks)
 }
 
-// What leads to a channel that does not run yet waits for it; a token does not.
+// A webhook that leads to a channel that doesn't run yet waits for a restart; a token doesn't.
 func TestReloadOfHTTPAccessWithAnotherChannel(t *testing.T) {
 	old := good(t, httpText, httpVars())
 	changed := strings.NewReplacer(`to = "ops"`, `to = "slack:C1"`, "[webhooks.builds]", "[webhooks.others]", "[tokens.ci]", "[tokens.cd]").Replace(httpText)
@@ -225,7 +225,7 @@ func TestReloadOfHTTPAccessWithAnotherChannel(t *testing.T) {
 	same(t, "webhooks", c.Webhooks, old.Webhooks)
 }
 
-// A token that others can read would be no secret.
+// A token file that other users can read is refused.
 func TestTokensInFiles(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, "ci", strong+"\n")

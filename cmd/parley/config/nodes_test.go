@@ -20,8 +20,8 @@ func TestNodes(t *testing.T) {
 	})
 	same(t, "of an agent", c.Agents["ops"].Nodes, []string{"later", "door"})
 	for agent, want := range map[string]map[string]bool{
-		"main":    {"pi": true, "door": false, "later": false}, // the nodes say so
-		"ops":     {"pi": false, "door": true, "later": true},  // it says so itself
+		"main":    {"pi": true, "door": false, "later": false}, // the nodes' lists of agents allow it
+		"ops":     {"pi": false, "door": true, "later": true},  // the agent's list of nodes allows it
 		"lab":     {"pi": false, "door": false, "later": false},
 		"nowhere": {"pi": false},
 	} {
@@ -33,7 +33,7 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// What all agents start from names nodes for those that name none.
+// The nodes of the agents' defaults apply to agents without their own list.
 func TestNodesOfAllAgents(t *testing.T) {
 	c := good(t, "[nodes.pi]\nagents = [\"main\"]\n[agents.defaults]\nnodes = [\"door\"]\n[agents.ops]\nnodes = [\"pi\"]\n", nil)
 	same(t, "main", []bool{c.MayUseNode("main", "pi"), c.MayUseNode("main", "door")}, []bool{false, true})

@@ -8,8 +8,7 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// platforms are three of the kinds that there are: one with one token, one with
-// two and members, and another.
+// platforms returns three platforms: one with one token, one with two tokens and members, and another one.
 func platforms() []config.Platform {
 	return []config.Platform{
 		{
@@ -35,7 +34,7 @@ func platforms() []config.Platform {
 	}
 }
 
-// load is config.Load with what the program adds.
+// load calls config.Load with the options that the program adds.
 func load(o config.Options) (*config.Config, error) {
 	o.Platforms, o.CheckTemplate = platforms(), webhook.Check
 	ruled(&o)

@@ -6,7 +6,7 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// An agent that works on a node may use it, whatever the lists say.
+// An agent may use the node that it runs on, whatever the lists of nodes say.
 func TestAgentsThatWorkOnNodes(t *testing.T) {
 	c := good(t, "[agents.defaults]\nruns_on = \"node:pi\"\nnodes = []\n[agents.ops]\nruns_on = \"node:door\"\n[agents.here]\nruns_on = \"\"\n", nil)
 	for agent, want := range map[string]string{"main": "pi", "ops": "door", "here": ""} {
@@ -44,7 +44,7 @@ func TestReloadOfPlacesToWork(t *testing.T) {
 	same(t, "node", c.Agents["ops"].Node(), "pi")
 }
 
-// An ssh:// target is a node, whose name is made from it.
+// An ssh:// target is a node, and its name is derived from the target.
 func TestAgentsThatWorkOverSSH(t *testing.T) {
 	c := good(t, "[agents.ops]\nruns_on = \"ssh://deploy@db1:2222\"\n[agents.more]\nruns_on = \"ssh://deploy@db1:2222\"\n[agents.here]\n[nodes.ssh-deploy-db1-2222]\ntrusted = true\n", nil)
 	same(t, "node", c.Agents["ops"].Node(), "ssh-deploy-db1-2222")
@@ -56,7 +56,7 @@ func TestAgentsThatWorkOverSSH(t *testing.T) {
 	same(t, "target", all["ssh-deploy-db1-2222"].String(), "ssh://deploy@db1:2222")
 }
 
-// Each message asks several times where its agent works: that must cost nothing worth counting.
+// Node allocates almost nothing, because each message calls it several times.
 func TestWhereAnAgentWorksIsCheapToKnow(t *testing.T) {
 	for runsOn, most := range map[string]float64{"": 0, "node:pi": 0, "ssh://deploy@db1.example.com:2222/opt/parley": 20} {
 		agent := config.Agent{RunsOn: runsOn}

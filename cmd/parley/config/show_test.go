@@ -16,7 +16,7 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// sentinel is in every secret of a test, and may be in no output.
+// sentinel is part of every secret in a test, and no output may contain it.
 const sentinel = "s3ntinel"
 
 const everySecret = `
@@ -47,7 +47,7 @@ env = { KEY = "s3ntinel" }
 
 var secretVars = vars{"PW": sentinel, "KEY": sentinel, "DISCORD_BOT_TOKEN": sentinel}
 
-// outputs is everything that a configuration can be made to say.
+// outputs returns everything that a configuration can print.
 func outputs(t *testing.T, c *config.Config) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -93,7 +93,7 @@ func TestNothingSecretIsShown(t *testing.T) {
 	}
 }
 
-// Passwords in addresses are secrets, also those that are parameters.
+// Passwords in URLs are secret, including those in query parameters.
 func TestPasswordsInAddressesAreSecrets(t *testing.T) {
 	t.Chdir(t.TempDir())
 	put(t, ".", "parley.toml", `
@@ -113,7 +113,8 @@ url = "postgres://bot:store-pw@10.0.0.3/parley?sslpassword=key-pw&sslmode=requir
 	}
 }
 
-// What a reference in a header stands for is secret, whatever the header's name is, and so is each header for traces.
+// A value that a reference puts into a header is secret, whatever the header's name, and so is each header for
+// traces.
 func TestHeadersAreSecrets(t *testing.T) {
 	t.Chdir(t.TempDir())
 	put(t, ".", "secret", "from-file\n")
@@ -144,7 +145,7 @@ headers = ["x-honeycomb-team: ${KEY}", "x-data: of a server", "Authorization: Be
 	}
 }
 
-// Who uses no secret is not stopped by one that cannot be read, in a list either.
+// A command that uses no secrets isn't stopped by one that can't be read, even in a list.
 func TestWithoutSecrets(t *testing.T) {
 	t.Chdir(t.TempDir())
 	put(t, ".", "parley.toml", "[mcp.notes]\ncommand = \"notes\"\nenv = [\"KEY=${NO_KEY}\"]\nagents = [\"main\"]\n")
@@ -155,7 +156,7 @@ func TestWithoutSecrets(t *testing.T) {
 	same(t, "environment", len(c.MCP["notes"].Env), 0)
 }
 
-// breakLine changes a line in every way that a slip can.
+// breakLine returns a line with each common typing mistake.
 func breakLine(line string) []string {
 	return []string{
 		strings.ReplaceAll(line, `"`, ""),
@@ -172,8 +173,7 @@ func breakLine(line string) []string {
 	}
 }
 
-// Each line of the file above is broken; whatever is said about that, it is
-// without the secret.
+// No error about any broken line of the file above contains the secret.
 func TestNoErrorTellsASecret(t *testing.T) {
 	t.Chdir(t.TempDir())
 	put(t, ".", "secret", sentinel)
@@ -301,7 +301,7 @@ func TestReload(t *testing.T) {
 	same(t, "targets", len(c.Targets["a"]), 1)
 	same(t, "old", old.Limits.UserTurns, 3)
 
-	// Back again: everything that was taken is given back.
+	// Reload with the old file reverses every change.
 	c, _, err = config.Reload(c, old)
 	if err != nil {
 		t.Fatal(err)
@@ -310,8 +310,8 @@ func TestReload(t *testing.T) {
 	same(t, "targets again", len(c.Targets), 0)
 }
 
-// Routes are read again while the agents to which they lead are the same; else they wait for
-// the restart with these.
+// Routes change at once if the agents they lead to don't change; otherwise they wait for the restart, together with
+// the agents.
 func TestReloadOfRoutes(t *testing.T) {
 	env := vars{"T": "1:x"}
 	route := func(to string) string { return "routes = [{ match = { mention = \"x\" }, agent = \"" + to + "\" }]\n" }

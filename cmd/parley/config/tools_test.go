@@ -81,7 +81,7 @@ func TestSandbox(t *testing.T) {
 	}
 }
 
-// A browser that isn't installed stops no command: pictures alone need it.
+// A browser that isn't installed doesn't stop any command, because only pictures need it.
 func TestCanvas(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "chromium")
 	same(t, "a browser", good(t, fmt.Sprintf("[canvas]\nbrowser = %q\n", program), nil).Canvas.Browser, program)
@@ -120,7 +120,7 @@ deny = ["bücher.example"]
 	}
 }
 
-// To name the tools all of them are made, for which no start waits whose file has no rules.
+// Tools are only listed, which means making all of them, if the configuration has rules about tools.
 func TestToolsAreNamedWhereThereAreRules(t *testing.T) {
 	for text, want := range map[string]int{"[model]\nname = \"m\"\n": 0, "[tools]\ndeny = [\"exec_shell\"]\n": 1} {
 		file := put(t, t.TempDir(), "parley.toml", text)

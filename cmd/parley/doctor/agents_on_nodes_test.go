@@ -8,7 +8,7 @@ import (
 	"parley/sessions/nodes"
 )
 
-// An agent whose node nobody has accepted has no tools for files, and the operator is told.
+// An agent whose node is not accepted has no tools for files, and a finding tells the operator.
 func TestAgentsWithoutTheirNode(t *testing.T) {
 	cfg := &config.Config{Agents: map[string]config.Agent{"main": {}, "ops": {RunsOn: "node:pi"}, "lab": {RunsOn: "node:door"}, "gone": {RunsOn: "node:none"}}}
 	found := findAgentsWithoutTheirNode(cfg, []nodelinks.Node{{Name: "pi", State: nodes.Accepted}, {Name: "door", State: nodes.Waiting}})

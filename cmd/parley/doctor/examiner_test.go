@@ -13,8 +13,8 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// What was found is handed out for half a minute; then whoever asks has it looked at again. Nobody waits longer than
-// a moment: they get what was found before.
+// The examiner reuses its findings for half a minute, then examines again for the next caller. A caller waits only a
+// moment, and then gets the previous findings.
 func TestFindingsAreKeptForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs, takes := 0, time.Second
@@ -63,7 +63,7 @@ func TestFindingsAreKeptForAWhile(t *testing.T) {
 		ask(2, 1, true, maxWait)
 		time.Sleep(maxExamination)
 		synctest.Wait()
-		ask(2, 1, false, 0) // it was told to end
+		ask(2, 1, false, 0) // the examiner was stopped
 		time.Sleep(reuseFor)
 		ask(3, 1, true, maxWait)
 		stop()
@@ -78,7 +78,7 @@ func TestFindingsAreKeptForAWhile(t *testing.T) {
 	})
 }
 
-// A check that breaks beside others is a finding, and does not end the server.
+// A check that panics becomes a finding, and doesn't end the server.
 func TestACheckThatBreaksIsAFinding(t *testing.T) {
 	d := NewExaminer(ExaminerConfig{
 		Settings: func() *config.Config { return nil }, Plain: func(text string) string { return text }, Log: slog.New(slog.DiscardHandler),

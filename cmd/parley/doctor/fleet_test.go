@@ -16,8 +16,7 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// judged checks what was found: one finding in that state that says words, or
-// none if words is empty.
+// judged checks that there is one finding with that state and those words, or none if words is empty.
 func judged(t *testing.T, what string, found []Finding, state, words string) {
 	t.Helper()
 	if words == "" {

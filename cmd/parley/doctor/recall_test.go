@@ -27,7 +27,7 @@ func TestDoctorOnTheIndex(t *testing.T) {
 		t.Errorf("without a home: %+v", got)
 	}
 	path := filepath.Join(cfg.Home, home.StoreFile)
-	before := sqlstore.Schema().SQLite[:2] // of an old release
+	before := sqlstore.Schema().SQLite[:2] // the schema of an old release
 	db, err := sqldb.Open(t.Context(), path, before)
 	if err == nil {
 		err = db.Close()
@@ -139,7 +139,8 @@ func TestDoctorOnEmbeddings(t *testing.T) {
 	}
 }
 
-// When the model for embeddings fails, the finding names that model's settings, and not those of the model that answers.
+// When the model for embeddings fails, the finding names the settings of that model, and not those of the model that
+// answers.
 func TestDoctorNamesTheSettingsOfEmbeddings(t *testing.T) {
 	provider := searchtest.NewProvider(t)
 	cfg := &config.Config{Home: t.TempDir(), Embeddings: config.Embeddings{BaseURL: provider.URL, Model: "small", APIKey: "sk-1"}}

@@ -12,7 +12,7 @@ import (
 	"parley/sessions/nodes"
 )
 
-// Each target is tried once, and what is wrong has words and a remedy.
+// The doctor tries each target once, and gives each problem a description and a remedy.
 func TestSSHTargets(t *testing.T) {
 	dir := t.TempDir()
 	script := `#!/bin/sh
@@ -50,7 +50,7 @@ echo '{"parley_node":1,"key":"a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=","rel
 	}
 }
 
-// What the server says of a target is no advice to accept it, or to start a node there.
+// What the server reports about a target never advises the operator to accept it or to start a node there.
 func TestSSHTargetsAsNodes(t *testing.T) {
 	since := time.Now()
 	for name, c := range map[string]struct {

@@ -50,10 +50,10 @@ func seed(b byte) ed25519.PrivateKey {
 
 func public(k ed25519.PrivateKey) []byte { return k.Public().(ed25519.PublicKey) }
 
-// A fakeServer lets devices join with the code "good", and takes their links.
+// A fakeServer lets devices join with the code "good", and accepts their links.
 type fakeServer struct {
 	*httptest.Server
-	key    []byte // of the device that has joined last
+	key    []byte // the key of the last device that joined
 	links  chan *wire.Conn
 	offers chan nodes.Offer
 }
@@ -132,7 +132,7 @@ func TestJoinKeepsWhatTheNodeNeeds(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
 	}
-	// Once more, as after a crash: it is the same device.
+	// A second join with the same code, as after a crash, gets the same device.
 	if again, _, err := node.Join(t.Context(), home, s.URL+"/at", "good", "pi"); err != nil || !bytes.Equal(again, key) {
 		t.Errorf("the device has another key, %v", err)
 	}
@@ -224,7 +224,7 @@ func isSetup(err error, says string) bool {
 	return ok && strings.Contains(wrong.Error(), says)
 }
 
-// call gives the node a call, and waits for its outcome.
+// call sends the node a call and returns its outcome.
 func call(t *testing.T, c *wire.Conn, tool, args string) nodes.Outcome {
 	t.Helper()
 	id := tool + args
@@ -255,7 +255,7 @@ type = "string"
 
 func TestNodeRunsCallsInItsWorkspace(t *testing.T) {
 	t.Parallel()
-	home, err := os.MkdirTemp("", "parley-node-") // commands run as another user if this is root, who must get there
+	home, err := os.MkdirTemp("", "parley-node-") // if this test runs as root, commands run as another user, who must be able to enter the home
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +301,7 @@ func TestNodeRunsCallsInItsWorkspace(t *testing.T) {
 	if !slices.Contains(offer.Capabilities, "files") || !slices.Contains(offer.Capabilities, "camera") || offer.Release != "1.0" {
 		t.Errorf("the offer is %+v", offer)
 	}
-	for _, s := range placed.Offered(slices.Contains(offer.Capabilities, "exec")) { // what servers tell agents of machines that ssh reaches
+	for _, s := range placed.Offered(slices.Contains(offer.Capabilities, "exec")) { // the tools that servers offer agents on machines reached by ssh
 		i := slices.IndexFunc(offer.Tools, func(o nodes.Tool) bool { return o.Name == s.Name })
 		if i < 0 || offer.Tools[i].Description != s.Description || string(offer.Tools[i].Schema) != string(s.Schema) || offer.Tools[i].Pure != (s.Effect == tools.Pure) {
 			t.Errorf("servers know another %s than the node offers", s.Name)

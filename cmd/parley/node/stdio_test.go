@@ -19,7 +19,7 @@ import (
 	"parley/tools/nodes/ssh"
 )
 
-// runStdio is what the test binary does as the program at the other end of ssh: parley --home DIR node --stdio [--check].
+// runStdio runs the test binary as the program at the other end of ssh: parley --home DIR node --stdio [--check].
 func runStdio(home string, args []string) error {
 	c, err := config.Load(config.Options{Home: home, File: filepath.Join(home, "parley.toml"), Env: func(string) (string, bool) { return "", false }})
 	if err != nil {
@@ -31,7 +31,7 @@ func runStdio(home string, args []string) error {
 	return node.Stdio(context.Background(), c, "1.0", quiet())
 }
 
-// reach returns how a program that stands for ssh reaches a home.
+// reach returns a Connector that runs the test binary in place of ssh, to connect with a home.
 func reach(t *testing.T, home string) ssh.Connector {
 	t.Helper()
 	binary, err := os.Executable()
@@ -51,7 +51,8 @@ func reach(t *testing.T, home string) ssh.Connector {
 	return ssh.Connector{Target: target, Env: os.Environ(), Log: quiet()}
 }
 
-// A home serves one server at a time. Processes that come later pass on what is for it, and others are refused; who only checks disturbs nobody.
+// A home serves one server at a time. Later processes of the same server pass their connection on, and other servers
+// are refused. A mere check disturbs nobody.
 func TestOneServerAtATime(t *testing.T) {
 	home := t.TempDir()
 	way := reach(t, home)
@@ -72,14 +73,14 @@ func TestOneServerAtATime(t *testing.T) {
 	if h, err := way.Check(t.Context()); err != nil || !bytes.Equal(h.Key, first.Hello.Key) {
 		t.Errorf("a check hears %+v, %v", h, err)
 	}
-	again, err := way.Connect(t.Context(), one) // as after its process was stopped
+	again, err := way.Connect(t.Context(), one) // like a server whose process was stopped
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(again.Hello.Key, first.Hello.Key) {
 		t.Error("the home has another key")
 	}
-	if _, err := io.Copy(io.Discard, first); err != nil { // the next connection has ended it, and the process goes on
+	if _, err := io.Copy(io.Discard, first); err != nil { // the next connection has ended this one, and the process goes on
 		t.Error(err)
 	}
 	_ = again.Close()
@@ -102,7 +103,7 @@ func TestOneServerAtATime(t *testing.T) {
 	}
 }
 
-// While a node that has joined runs in a home, that home serves nobody over ssh.
+// While a joined node runs in a home, the home serves nobody over ssh.
 func TestAHomeWhoseNodeRuns(t *testing.T) {
 	home := t.TempDir()
 	way := reach(t, home)

@@ -11,7 +11,7 @@ import (
 	"parley/cmd/parley/onboard"
 )
 
-// verified lets systemd look at a unit, where there is one.
+// verified checks a unit with systemd-analyze, if it is installed.
 func verified(t *testing.T, text string, more ...string) {
 	t.Helper()
 	analyze, err := exec.LookPath("systemd-analyze")
@@ -28,7 +28,7 @@ func verified(t *testing.T, text string, more ...string) {
 	}
 }
 
-// A user's unit serves that user's home, and is replaced only where that is wanted.
+// A user's unit serves that user's home, and replaces another unit only if the caller wants that.
 func TestOnesOwnUnit(t *testing.T) {
 	t.Parallel()
 	s := onboard.Service{Program: "/bin/sh", Config: "/a place/parley.toml", Home: "/a place/home"}
@@ -64,10 +64,10 @@ func TestOnesOwnUnit(t *testing.T) {
 	}
 }
 
-// The machine's unit reads what its user can read, and says what that user cannot.
+// The system's unit reads files that its user may read, and an error names those that its user may not.
 func TestTheMachinesUnit(t *testing.T) {
 	t.Parallel()
-	folder, err := os.MkdirTemp("", "parley-unit-") // everybody may go there, unlike t.TempDir
+	folder, err := os.MkdirTemp("", "parley-unit-") // unlike t.TempDir, a place that every user may enter
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestTheMachinesUnit(t *testing.T) {
 	}
 }
 
-// A node's unit is one of its own beside the server's: with another name, home and command.
+// A node's unit has its own name, home and command, so it can exist beside the server's.
 func TestNodeUnits(t *testing.T) {
 	t.Parallel()
 	s := onboard.Service{Program: "/bin/sh", Home: "/a place/home", Node: true}

@@ -10,7 +10,7 @@ import (
 	"parley/channels/console/consoletest"
 )
 
-// Where no terminal is, a line now and then says how far the work is, and nothing does if it is done soon.
+// Without a terminal, a line now and then reports the progress, and quick work writes none.
 func TestBarWritesPlainLinesWhereNoTerminalIs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -35,8 +35,7 @@ func TestBarWritesPlainLinesWhereNoTerminalIs(t *testing.T) {
 	})
 }
 
-// On a terminal, also behind a Screen, the bar is drawn at each step, and leaves the lines that are written in between
-// alone.
+// On a terminal, even behind a Screen, the bar is drawn at each step and doesn't disturb lines written in between.
 func TestBarIsDrawnOnATerminal(t *testing.T) {
 	t.Parallel()
 	front, back, err := consoletest.OpenPTY(80, 24)

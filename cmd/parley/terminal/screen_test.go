@@ -9,8 +9,8 @@ import (
 	"parley/channels/console"
 )
 
-// evil is what somebody could say to whoever reads it in a terminal: a title, a
-// colour, a line drawn over, C1 controls, and text turned round.
+// evil is a text that attacks a terminal: it sets a title and a color, draws over a line, uses C1 controls, and
+// reverses text.
 const evil = "a\x1b]0;owned\a\x1b[31mred\rover\u009b2Jclear\u202ereversed\u2066isolated\x7f"
 
 func TestScreen(t *testing.T) {
@@ -20,7 +20,7 @@ func TestScreen(t *testing.T) {
 		"two\nlines\tand ä ☺ 中 👩‍💻": "two\nlines\tand ä ☺ 中 👩‍💻",
 		"\xff\x9b[2J":               "\uFFFD\uFFFD[2J",
 	} {
-		for size := 1; size < 9; size++ { // however it is cut
+		for size := 1; size < 9; size++ { // wherever the text is cut
 			var out bytes.Buffer
 			s := &Screen{To: &out}
 			for rest := []byte(given); len(rest) > 0; {

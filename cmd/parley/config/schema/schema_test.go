@@ -12,7 +12,7 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// A shop is what the settings of these tests fill.
+// A shop is the struct that the settings in these tests fill.
 type shop struct {
 	Most   int
 	Level  int
@@ -22,7 +22,7 @@ type shop struct {
 
 type label string
 
-// sections declares a section with one table, one whose tables have names, and one whose keys have.
+// sections declares three sections: one with a single table, one with named tables, and one with named keys.
 func sections() []schema.Section {
 	table := []schema.Setting{
 		{Key: "most", Kind: schema.Count, Default: int64(3), Least: 1, Reload: schema.AtOnce, Fill: schema.Into(func(s *shop) any { return &s.Most })},
@@ -38,7 +38,7 @@ func sections() []schema.Section {
 	}
 }
 
-// read reads a file of this text, and tells its path.
+// read reads a file with this text, and returns its path, too.
 func read(t *testing.T, text string, retired ...schema.Retired) (*schema.Settings, string, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "shop.toml")
@@ -61,7 +61,7 @@ func must(t *testing.T, text string, retired ...schema.Retired) (s *schema.Setti
 	return s, file
 }
 
-// shopOf returns what the settings of a table fill.
+// shopOf returns a shop filled with the settings of a table.
 func shopOf(s *schema.Settings, table string) (filled shop) {
 	s.Fill(table, &filled)
 	return filled
@@ -83,7 +83,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// A setting may stand in a table below its section's.
+// A setting may be in a table below the table of its section.
 func TestNestedTables(t *testing.T) {
 	old, file := must(t, "[shops.defaults.shelf]\nlevel = 4\n[shops.corner]\nshelf = { level = 5 }\n[head.shelf]\nlevel = 6\n")
 	if main, corner := shopOf(old, "shops.main").Level, shopOf(old, "shops.corner").Level; main != 4 || corner != 5 {
@@ -117,7 +117,7 @@ func TestNestedTables(t *testing.T) {
 	}
 }
 
-// A key that was given up works like its successor, with a warning.
+// A retired key works like its successor, and causes a warning.
 func TestRetiredKeys(t *testing.T) {
 	s, file := must(t, "[head]\nlimit = 7\nturbo = \"yes\"\n",
 		schema.Retired{Old: "head.limit", Now: "most", Tip: "write most"}, schema.Retired{Old: "head.turbo", Tip: "remove it"})
@@ -133,7 +133,7 @@ func TestRetiredKeys(t *testing.T) {
 	}
 }
 
-// What has no effect yet is told: a section, a setting, and a value.
+// Sections, settings and values without an effect yet cause a notice.
 func TestNotYet(t *testing.T) {
 	s, file := must(t, "[later]\non = true\n[shops.main]\nlabels = [\"a\", \"c\"]\n")
 	want := []string{file + ":4: shops.main.labels: \"c\": no effect yet", file + ":1: [later]: no effect yet"}
@@ -142,7 +142,7 @@ func TestNotYet(t *testing.T) {
 	}
 }
 
-// What names tables of a section waits with these for a restart.
+// A setting that names tables of a section waits for a restart if those tables do.
 func TestReloadBesideOtherTables(t *testing.T) {
 	const shops = "[shops.corner]\n"
 	old, _ := must(t, shops)
@@ -162,13 +162,13 @@ func TestReloadBesideOtherTables(t *testing.T) {
 	}
 }
 
-// A safe is what the secrets of a test fill.
+// A safe is the struct that the secrets in a test fill.
 type safe struct {
 	One  schema.Secret
 	Some []string
 }
 
-// A secret that cannot be read does not stop who needs none, whatever its kind.
+// A secret that can't be read stops only callers who need secrets, whatever the kind of its setting.
 func TestWithoutSecrets(t *testing.T) {
 	declared := []schema.Section{{Name: "keys", Settings: []schema.Setting{
 		{Key: "one", Kind: schema.Text, Secret: true, Fill: schema.Into(func(s *safe) any { return &s.One })},

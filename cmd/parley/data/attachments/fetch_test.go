@@ -22,7 +22,7 @@ import (
 	"parley/tools/guard"
 )
 
-// fetches is a platform that answers in a row; the last answer stays.
+// fetches is a platform that gives its answers in order and repeats the last one.
 type fetches []func() (io.ReadCloser, error)
 
 func (f *fetches) Fetch(_ context.Context, _ bus.Address, _ bus.Attachment, _ int64) (io.ReadCloser, error) {
@@ -67,7 +67,8 @@ func (s *shelf) read(t *testing.T, name string) string {
 	return string(raw)
 }
 
-// Whoever is cut off between the file and the log fetches it again: it is one file.
+// A process that is cut off after it wrote the file and before it wrote the log fetches the file again. There is
+// still one file.
 func TestAFileIsKeptUnderANameOfItsOwn(t *testing.T) {
 	s := newShelf(t, 0)
 	for range 2 {
@@ -164,7 +165,7 @@ func TestWhatCannotBeHadIsSaidInWords(t *testing.T) {
 	}
 }
 
-// An answer that is slow to come is asked for again, and not for ever.
+// A fetch that fails is tried again, but not forever.
 func TestFetchingIsTriedAgain(t *testing.T) {
 	s := newShelf(t, 0)
 	synctest.Test(t, func(t *testing.T) {
@@ -183,7 +184,7 @@ func TestFetchingIsTriedAgain(t *testing.T) {
 	})
 }
 
-// Who has lost the session writes nothing.
+// A process that has lost the session writes no file.
 func TestWhoHasLostTheSessionKeepsNothing(t *testing.T) {
 	s := newShelf(t, 0)
 	f := fetches{gives("hello")}
@@ -198,9 +199,9 @@ func TestWhoHasLostTheSessionKeepsNothing(t *testing.T) {
 	}
 }
 
-// A write that comes too late, because the machine stood still, is made again while the session is
-// held. A file that never comes in time is not recorded as one that cannot be had; one whose picture
-// does not is a file like any other.
+// A write that comes too late because the machine stood still is tried again while the process holds the session. A
+// file that is never in time isn't recorded as unavailable; a picture that is never in time is kept as an ordinary
+// file.
 func TestWhatComesTooLateIsWrittenAgain(t *testing.T) {
 	for what, late := range map[string][]bool{"the file": {true, true}, "the picture": {false, true, true}} {
 		s := newShelf(t, 0)
@@ -221,7 +222,7 @@ func TestWhatComesTooLateIsWrittenAgain(t *testing.T) {
 	}
 }
 
-// hears writes down what it is given.
+// hears records what it is given.
 type hears struct{ err error }
 
 func (h hears) Words(_ context.Context, name string, recording []byte) (string, error) {

@@ -29,7 +29,7 @@ type shelf struct {
 	dir   *workspace.Dir
 	from  *fetches
 	blind bool
-	late  []bool // which of the next openings for writing come too late
+	late  []bool // for each of the next openings for writing, whether it comes too late
 }
 
 const most = 1 << 20 // bytes of a file
@@ -52,7 +52,7 @@ func newShelf(t *testing.T, maxBytes int64) *shelf {
 	return s
 }
 
-// config has files come from there, or else from s.from.
+// config returns a configuration in which files come from that source, or else from s.from.
 func (s *shelf) config(from *fetches) attachments.Config {
 	return attachments.Config{
 		Workspace: s.all.Open, SeesPictures: func(string) bool { return !s.blind }, Log: slog.New(slog.DiscardHandler),
@@ -94,7 +94,7 @@ func square(t *testing.T, side int) []byte {
 	return b.Bytes()
 }
 
-// look runs the tool.
+// look calls the tool.
 func (s *shelf) look(t *testing.T, path string) (tools.Result, error) {
 	t.Helper()
 	args, err := json.Marshal(map[string]string{"path": path})
@@ -140,8 +140,7 @@ func TestWhatCannotBeShownIsSaid(t *testing.T) {
 	}
 }
 
-// A picture that is shown again counts as new from then on: nobody removes it as old
-// before the log names it.
+// A picture that is shown again counts as new, so it isn't removed as old before the log names it.
 func TestAPictureThatIsShownAgainIsNew(t *testing.T) {
 	s := newShelf(t, 0)
 	s.write(t, "chart.png", square(t, 10))

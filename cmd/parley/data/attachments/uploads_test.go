@@ -14,7 +14,7 @@ import (
 	"parley/cmd/parley/hometest"
 )
 
-// What is uploaded stays until its message is read, however often it is sent, and no longer.
+// An upload is kept as long as its message waits, however often the message is sent, and no longer.
 func TestUploadsStayWhileTheirMessageWaits(t *testing.T) {
 	h := hometest.Open(t, t.TempDir())
 	session := hometest.Key(t, "42")

@@ -29,7 +29,7 @@ import (
 	"parley/sessions"
 )
 
-// restoreIn makes this process one that restores there and kills itself.
+// These variables make this process restore a backup in a directory, and kill itself at a point.
 const restoreIn, dieAt = "BACKUPTEST_RESTORE", "BACKUPTEST_DIE_AT"
 
 func TestMain(m *testing.M) {
@@ -67,7 +67,7 @@ func read(t *testing.T, raw []byte, home string, o backup.Options) (backup.Resto
 	return backup.Read(t.Context(), bytes.NewReader(raw), home, o)
 }
 
-// tree is all files below a directory by name, as far as they matter.
+// tree returns the files below a directory that matter, by name.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -99,13 +99,13 @@ func equal(t *testing.T, what string, got, want map[string]string) {
 	}
 }
 
-// homeWithWord is a closed home in which somebody has said a word and had it written.
+// homeWithWord makes a closed home in which a person has said a word and had the agent write it to a file.
 func homeWithWord(t *testing.T, dir, word string) {
 	t.Helper()
 	fillWithWord(t, dir, word, hometest.Open)
 }
 
-// homeBefore is such a home of the release before this one.
+// homeBefore makes a home like that of homeWithWord, in the form of the release before this one.
 func homeBefore(t *testing.T, dir, word string) {
 	t.Helper()
 	fillWithWord(t, dir, word, hometest.OpenBefore)
@@ -126,7 +126,7 @@ func fillWithWord(t *testing.T, dir, word string, open func(testing.TB, string) 
 	h.Close()
 }
 
-// checkWord checks that a home is what was made with that word, and works.
+// checkWord checks that a home works and was made with that word.
 func checkWord(t *testing.T, dir, word string) {
 	t.Helper()
 	h := hometest.Open(t, dir)
@@ -254,8 +254,7 @@ func isInUse(err error) bool {
 	return ok
 }
 
-// Whatever of a backup is missing or altered: it is refused and nothing is
-// there, or what is there is the same to the byte.
+// A damaged or incomplete backup is refused. The home then is missing, or byte for byte what it was.
 func TestDamagedBackupIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	homeWithWord(t, filepath.Join(dir, "home"), "first")
@@ -289,14 +288,14 @@ func TestDamagedBackupIsRefused(t *testing.T) {
 	for n := range 100 {
 		broken := bytes.Clone(raw)
 		broken[n*len(raw)/100] ^= 1 << (n % 8)
-		try(fmt.Sprint("a bit altered at ", n*len(raw)/100), broken, true) // the time in the head is nothing
+		try(fmt.Sprint("a bit altered at ", n*len(raw)/100), broken, true) // the time in the head doesn't matter
 	}
 	try("something behind it", append(bytes.Clone(raw), "more"...), false)
 	try("nothing", nil, false)
 	try("a text", []byte(strings.Repeat("this is a text ", 100)), false)
 }
 
-// repack changes the tar within a backup.
+// repack changes the tar inside a backup.
 func repack(t *testing.T, raw []byte, change func(h *tar.Header, content []byte, put func(*tar.Header, []byte))) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -408,8 +407,7 @@ func TestForgedBackupIsRefused(t *testing.T) {
 	}
 }
 
-// A backup that the release before this one has written is restored, whatever the home has. What is
-// in its files is taken over when the home is opened.
+// A backup of the previous release can be restored in any home. Its files are migrated when the home is opened.
 func TestRestoreTakesABackupOfTheReleaseBefore(t *testing.T) {
 	dir := t.TempDir()
 	older, home := filepath.Join(dir, "older"), filepath.Join(dir, "home")
@@ -432,7 +430,7 @@ func TestRestoreTakesABackupOfTheReleaseBefore(t *testing.T) {
 	checkWord(t, got.Aside, "new")
 }
 
-// Killed at any place a restore leaves the old home or the new one, whole.
+// A restore that is killed at any point leaves the whole old home or the whole new one.
 func TestRestoreKilled(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -481,8 +479,8 @@ func TestRestoreKilled(t *testing.T) {
 	}
 }
 
-// A backup is made while many talk to the bot; what is restored of it goes on as
-// after a crash at that instant.
+// A backup that is made while many people talk to the bot continues, after a restore, as after a crash at that
+// instant.
 func TestBackupUnderLoad(t *testing.T) {
 	const chats, each = 8, 30
 	h := hometest.Open(t, t.TempDir())
@@ -492,7 +490,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	var said atomic.Int64
 	var saying sync.WaitGroup
 	var mu sync.Mutex
-	var all []string // those that were accepted, as CHAT/ID
+	var all []string // accepted messages, as CHAT/ID
 	type taken struct {
 		raw      []byte
 		accepted []string
@@ -526,8 +524,8 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 }
 
-// goesOn restores a backup and checks that what was accepted before it is
-// answered, once, and whatever else is in it too.
+// goesOn restores a backup, and checks that each message that was accepted before it is answered once, and so is each
+// other message in it.
 func goesOn(t *testing.T, raw []byte, accepted, all []string) {
 	t.Helper()
 	home := t.TempDir()
@@ -540,7 +538,7 @@ func goesOn(t *testing.T, raw []byte, accepted, all []string) {
 	if inbound.Waiting+outbound.Waiting == 0 {
 		t.Error("nothing was under way: the test has shown nothing")
 	}
-	sent := map[string]int{} // as the book has it before anything goes on
+	sent := map[string]int{} // as recorded in the book before anything goes on
 	for _, m := range all {
 		_, id, _ := strings.Cut(m, "/")
 		s, err := b.Book.Lookup(t.Context(), id+"#reply")
@@ -560,7 +558,7 @@ func goesOn(t *testing.T, raw []byte, accepted, all []string) {
 	}
 	for _, m := range all {
 		chat, id, _ := strings.Cut(m, "/")
-		// What is said while a turn runs belongs to that turn and is answered with it.
+		// A message that arrives while a turn runs joins that turn, and is answered with it.
 		e, err := b.Store.Find(t.Context(), hometest.Key(t, chat), id)
 		if errors.Is(err, sessions.ErrNotFound) && !slices.Contains(accepted, m) {
 			continue

@@ -17,8 +17,7 @@ import (
 	"parley/cmd/parley/hometest"
 )
 
-// deepen makes folders one below the other, as older releases allowed, with a
-// file in the last.
+// deepen makes a chain of nested folders, as older releases allowed, with a file in the last one.
 func deepen(t *testing.T, dir, name string, n int) {
 	t.Helper()
 	at, err := os.OpenRoot(dir)
@@ -43,7 +42,7 @@ func deepen(t *testing.T, dir, name string, n int) {
 	at.Close()
 }
 
-// depth goes down as far as there are folders of that name.
+// depth returns how many folders of that name are nested, and what the last one contains.
 func depth(t *testing.T, dir, name string) (n int, end string) {
 	t.Helper()
 	at, err := os.OpenRoot(dir)
@@ -70,8 +69,8 @@ func opens(t *testing.T) func(context.Context, string) error {
 	}
 }
 
-// Trees that are deeper than can be restored are left out and named; all else is
-// restored, also where its paths are longer than the system takes.
+// A backup leaves out trees that are too deep to restore, and names them. It restores everything else, even with
+// paths longer than the system accepts.
 func TestDeepTreesDoNotSpoilABackup(t *testing.T) {
 	home := t.TempDir()
 	homeWithWord(t, home, "first")
@@ -111,8 +110,7 @@ func TestDeepTreesDoNotSpoilABackup(t *testing.T) {
 	checkWord(t, restored, "first")
 }
 
-// A backup of an older release may hold what is too deep now. It is restored all
-// the same.
+// A backup of an older release may contain trees that are too deep now. It can be restored anyway.
 func TestDeepBackupOfAnOlderReleaseIsRestored(t *testing.T) {
 	dir := t.TempDir()
 	home := filepath.Join(dir, "home")
@@ -137,7 +135,7 @@ func TestDeepBackupOfAnOlderReleaseIsRestored(t *testing.T) {
 	}
 }
 
-// The check finds what a restore would stumble over, and names it.
+// The check reports everything that a restore would fail on, by name.
 func TestCheckNamesWhatCannotBeRestored(t *testing.T) {
 	home := t.TempDir()
 	homeWithWord(t, home, "first")

@@ -9,8 +9,8 @@ import (
 	"parley/sessions"
 )
 
-// Of a conversation that others share a person takes along the files that they have sent, and those that were kept for the
-// calls of their turns.
+// When a person is erased from a shared conversation, the files that they sent are removed, and so are the files of
+// their turns' calls.
 func TestFilesThatAPersonHasSentGoWithThem(t *testing.T) {
 	h := hometest.Open(t, t.TempDir())
 	const key = "main:telegram:-100"

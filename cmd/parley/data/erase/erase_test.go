@@ -30,7 +30,7 @@ import (
 )
 
 const (
-	secret = "xyzzyplugh" // what the person says, and nobody else
+	secret = "xyzzyplugh" // a text that only the person says
 	others = "frobozzmagic"
 	anna   = "telegram:42"
 	group  = "-100"
@@ -45,7 +45,7 @@ func config(h *hometest.Home) erase.Config {
 	}
 }
 
-// bury makes a dead letter of the next mailbox's mail.
+// bury turns the messages of the next mailbox into dead letters.
 func bury(t *testing.T, h *hometest.Home, topic bus.Topic) {
 	t.Helper()
 	l, err := h.Bus.Claim(t.Context(), topic)
@@ -57,7 +57,7 @@ func bury(t *testing.T, h *hometest.Home, topic bus.Topic) {
 	}
 }
 
-// stuck is a platform that takes nothing for now.
+// stuck returns a platform that accepts nothing for now.
 func stuck() *channelstest.MemoryChannel {
 	p := channelstest.NewMemoryChannel()
 	p.OnSend = func(context.Context, bus.Address, channels.Part) (bool, error) {
@@ -110,7 +110,7 @@ func homeWithHistory(t *testing.T) *hometest.Home {
 	return h
 }
 
-// tell has 43's session learn what it was told on behalf of 42.
+// tell publishes a notice by which the session of chat 43 learns what it was told on behalf of chat 42.
 func tell(t *testing.T, h *hometest.Home, id string) {
 	t.Helper()
 	body, err := bus.Inbound{
@@ -125,7 +125,7 @@ func tell(t *testing.T, h *hometest.Home, id string) {
 	}
 }
 
-// tablesContaining returns the tables of a home's database that have a row with a text.
+// tablesContaining returns the tables in a home's database that have a row with a text.
 func tablesContaining(t *testing.T, dir, text string) (tables []string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "sessions.db")+"?mode=ro&_pragma=busy_timeout(5000)")
@@ -166,14 +166,13 @@ func TestPersonLeavesNoTrace(t *testing.T) {
 	if !slices.Equal(r.Log.Sessions, []string{private}) || !slices.Equal(r.Log.PartlyErased, []string{shared}) || !slices.Equal(r.Workspaces, []string{private}) {
 		t.Errorf("the receipt says %+v", r)
 	}
-	// Two replies in her chat and one in the group; two messages that wait, and
-	// what another session is to learn.
+	// Six messages: two replies in her chat, one in the group, two that wait, and a notice for another session.
 	if r.Bus.Messages != 6 || r.Bus.DeadLetters != 1 || r.Book.Chats != 1 || r.Book.Sends < 3 {
 		t.Errorf("the receipt says %+v", r)
 	}
 	checkReceipt(t, r, anna+"'s permission", shared, "the moon", "backups")
 
-	// What others said is where it was, and goes on.
+	// What others said is still there, and their conversations go on.
 	if got := hometest.FilesContaining(t, h.Dir, others); len(got) < 2 {
 		t.Errorf("what others said is left in %q", got)
 	}
@@ -219,7 +218,7 @@ func checkReceipt(t *testing.T, r erase.Receipt, words ...string) {
 
 func TestSessionLeavesNoTrace(t *testing.T) {
 	h := homeWithHistory(t)
-	// Who is paired stays paired, under the name that they have given themselves.
+	// A paired person stays paired, and keeps the name that they gave themselves.
 	if err := h.Book.SetName(t.Context(), anna, "Anna"); err != nil {
 		t.Fatal(err)
 	}
@@ -245,9 +244,9 @@ func TestSessionLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// Where several agents are in one chat, what another agent has sent there stays when a session is
-// erased; what the session has sent goes, in whichever chat. What an earlier release has
-// recorded, which does not say who wrote it, goes with the chat.
+// When several agents are in one chat, erasing a session keeps what other agents have sent there, and removes what
+// the session has sent in any chat. Records of an earlier release don't name the session; they are erased with the
+// chat.
 func TestSessionLeavesWhatAnotherAgentHasSent(t *testing.T) {
 	h := hometest.Open(t, t.TempDir())
 	mine := hometest.Key(t, "42")
@@ -281,12 +280,12 @@ func TestSessionLeavesWhatAnotherAgentHasSent(t *testing.T) {
 	}
 }
 
-// Wherever a turn is when its person is erased, it leaves nothing, and the turn
-// of somebody else in the same session is answered.
+// When a person is erased at any point of their turn, nothing of the turn remains, and the turn of another person in
+// the same session is answered.
 func TestPersonInMidTurn(t *testing.T) {
 	for _, place := range []string{"c1:before", "c1", "c3:before", "c3", "c4", "c5", "c6:before", "c6", "c7:published", "c7", "settled"} {
 		t.Run(place, func(t *testing.T) {
-			t.Parallel() // what is left of a mailbox rests for some seconds
+			t.Parallel() // what is left of a mailbox waits for some seconds
 			h := hometest.Open(t, t.TempDir())
 			h.Say("b1", "43", group, "find "+others)
 			stop := h.RunWorker(nil)
@@ -326,7 +325,7 @@ func TestPersonInMidTurn(t *testing.T) {
 				}
 			}
 			for _, name := range hometest.FilesContaining(t, h.Dir, secret) {
-				if !strings.Contains(name, "workspaces") { // which the others share
+				if !strings.Contains(name, "workspaces") { // a folder that others share
 					t.Errorf("what she said is left in %q", name)
 				}
 			}
@@ -336,7 +335,7 @@ func TestPersonInMidTurn(t *testing.T) {
 
 var errCut = errors.New("cut off")
 
-// Parts that fail when they are told to, as where the process is cut off.
+// These parts return an error when a test tells them to, as if the process was cut off there.
 type (
 	cutBook struct {
 		erase.Book
@@ -396,7 +395,7 @@ func (c cutWorkspaces) Remove(ctx context.Context, key string) (bool, error) {
 	return c.Workspaces.Remove(ctx, key)
 }
 
-// cutAfter is an Eraser that is cut off at the place of that number.
+// cutAfter returns an Eraser that is cut off at step n.
 func cutAfter(h *hometest.Home, n int) *erase.Eraser {
 	cut := func() error {
 		if n--; n < 0 {
@@ -414,12 +413,12 @@ func auditFile(h *hometest.Home) *audit.File {
 	return audit.NewFile(filepath.Join(h.Dir, "audit.jsonl"), 1<<20)
 }
 
-// Whose answer it is that waits to be sent, the audit, the workspace, the book, the log, and the audit once more.
+// An erasure that is cut off at any of its steps is completed by the next attempt.
 func TestErasingGoesOnWhereItWasCutOff(t *testing.T) {
 	for n := range 6 {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			h := homeWithHistory(t)
-			// In a session of hers, which the log alone tells.
+			// In a session of hers: only its log says whose it is.
 			r := sessions.AuditRecord{Kind: sessions.AuditTool, By: "telegram:9", Session: hometest.Key(t, "42"), Arguments: []byte(`"` + secret + `"`), At: time.Now()}
 			if err := auditFile(h).Write(r); err != nil {
 				t.Fatal(err)
@@ -437,8 +436,8 @@ func TestErasingGoesOnWhereItWasCutOff(t *testing.T) {
 	}
 }
 
-// An old session goes whole, of a living one what is old; what waits stays.
-// What a worker remembers of sessions goes with each kind of erasure.
+// Each kind of erasure also clears what a worker remembers of sessions. Retention erases an old session whole, erases
+// the old part of a living one, and keeps waiting messages.
 func TestNothingErasedIsRemembered(t *testing.T) {
 	for name, forget := range map[string]func(context.Context, *erase.Eraser) (erase.Receipt, error){
 		"a person": func(ctx context.Context, e *erase.Eraser) (erase.Receipt, error) { return e.Person(ctx, anna) },
@@ -498,7 +497,7 @@ func TestRetention(t *testing.T) {
 
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
-		for range 2 { // two processes; one of them does it
+		for range 2 { // two processes, of which one erases
 			running.Go(func() {
 				if err := eraser(h).Run(ctx, h.Bus, 30); err != nil {
 					t.Error(err)
@@ -532,8 +531,8 @@ func TestRetention(t *testing.T) {
 	})
 }
 
-// A start rewrites the database's file, for which all that is written waits, only if something is
-// old; each night it is rewritten.
+// At its start a process rewrites the database's file only if it has erased something old, because all writes wait
+// for that. Each night it rewrites the file in any case.
 func TestAStartRewritesTheFileOnlyAfterErasing(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -543,7 +542,7 @@ func TestAStartRewritesTheFileOnlyAfterErasing(t *testing.T) {
 		synctest.Wait()
 		working()
 		sending()
-		// after runs the retention for some time, and returns how often it has rewritten the file.
+		// after runs the retention for some time and returns how often it has rewritten the file.
 		after := func(lasts time.Duration) int {
 			t.Helper()
 			before := hometest.Rewritings(t, dir)
@@ -576,7 +575,7 @@ func TestAStartRewritesTheFileOnlyAfterErasing(t *testing.T) {
 		if n := after(time.Hour); n != 0 {
 			t.Errorf("once that is erased it is rewritten %d times at a start", n)
 		}
-		if _, err := h.Store.NotePurge(t.Context()); err != nil { // as by a process that dies while it erases
+		if _, err := h.Store.NotePurge(t.Context()); err != nil { // like a process that dies while it erases
 			t.Fatal(err)
 		}
 		for start, want := range []int{1, 0} {
@@ -607,7 +606,7 @@ func TestRetentionGoesOnWhereItWasCutOff(t *testing.T) {
 	}
 }
 
-// A bus that cannot forget loses its dead letters, and the receipt says so.
+// If a bus can't erase messages, its dead letters are dropped, and the receipt says so.
 func TestBusThatDoesNotForget(t *testing.T) {
 	h := homeWithHistory(t)
 	for n := range 250 {
@@ -628,8 +627,8 @@ func TestBusThatDoesNotForget(t *testing.T) {
 	checkReceipt(t, r, "messages that are waiting or being answered")
 }
 
-// The files that a session sends go with it, and of a session that others share those of
-// the messages that are forgotten.
+// Erasing a session removes the files that it is about to send. In a shared session it removes only the files of the
+// erased messages.
 func TestFilesThatWaitToBeSentAreForgotten(t *testing.T) {
 	h := hometest.Open(t, t.TempDir())
 	store := copies.Files{Store: h.Outgoing}
@@ -680,8 +679,7 @@ func TestFilesThatWaitToBeSentAreForgotten(t *testing.T) {
 	}
 }
 
-// Many sessions are erased with one rewriting of the home's database. One that cannot be erased does
-// not keep the others.
+// Erasing many sessions rewrites the home's database once. A session that can't be erased doesn't stop the others.
 func TestSessionsAreErasedTogether(t *testing.T) {
 	h := homeWithHistory(t)
 	before := hometest.Rewritings(t, h.Dir)

@@ -19,8 +19,8 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// oneTurn is a turn that began at a time, with a file that came with its message, which is
-// a picture, and the whole result of a call.
+// oneTurn returns the entries of a turn that began at a time. Its message came with a file, which the agent was shown
+// as a picture, and a file may have the whole result of its call.
 func oneTurn(t *testing.T, turn string, at time.Time, file, view string, over bool) []sessions.Entry {
 	t.Helper()
 	var all []sessions.Entry
@@ -43,8 +43,8 @@ func oneTurn(t *testing.T, turn string, at time.Time, file, view string, over bo
 	return all
 }
 
-// Of a conversation that goes on, the files of the turns that are erased go with them, and
-// no others: also where the process died once the turns were gone.
+// When old turns of a living conversation are erased, their files are removed and no others, even if the process dies
+// right after it has erased the turns.
 func TestOldFilesGoWithTheirTurns(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { testOldFiles(t, nil) })
 	t.Run("postgres", func(t *testing.T) {
@@ -65,10 +65,10 @@ func testOldFiles(t *testing.T, store *sqlstore.Store) {
 	now := time.Now()
 	long, before := now.AddDate(0, 0, -40), now.AddDate(0, 0, -30)
 	const (
-		shared  = ".agent/pictures/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.png" // of two turns
+		shared  = ".agent/pictures/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.png" // named by two turns
 		oldView = ".agent/pictures/bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb.png"
 		open    = ".agent/pictures/cccccccccccccccccccccccccccccccc.jpg"
-		waiting = ".agent/pictures/dddddddddddddddddddddddddddddddd.jpg" // about to be named
+		waiting = ".agent/pictures/dddddddddddddddddddddddddddddddd.jpg" // waits to be named by a turn
 	)
 	key := hometest.Key(t, "42")
 	log, err := store.Open(t.Context(), key, 1)
@@ -129,8 +129,7 @@ func testOldFiles(t *testing.T, store *sqlstore.Store) {
 	}
 }
 
-// A dead letter that is dropped because it is old lets go of the files that it names; what
-// is still to be sent keeps its own.
+// An old dead letter that is dropped releases its files. Messages that are still to be sent keep theirs.
 func TestOldDeadLettersLetGoOfTheirFiles(t *testing.T) {
 	h := hometest.Open(t, t.TempDir())
 	files := copies.Files{Store: h.Outgoing}

@@ -11,13 +11,14 @@ import (
 	"parley/sessions"
 )
 
-// What an operator says in a conversation goes with the conversation, and with the operator, and not with
-// another person of a group: while it waits to be sent, as news for the session, and in its log.
+// What an operator said in a conversation is erased with the conversation and with the operator, but not with another
+// person of a group. This holds for a message that waits to be sent, for the notice to the session, and for the
+// session's log.
 func TestWhatAnOperatorSaidIsErased(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		forget func(e eraserOf) error
-		want   []string // what is left
+		want   []string // what remains
 	}{
 		{"one of the group", func(e eraserOf) error { return e.person(anna) }, []string{"group"}},
 		{"the operator", func(e eraserOf) error { return e.person("web:boss") }, nil},
@@ -62,7 +63,7 @@ func TestWhatAnOperatorSaidIsErased(t *testing.T) {
 	}
 }
 
-// An eraserOf erases in a home.
+// An eraserOf has the home and the eraser that a case uses.
 type eraserOf struct {
 	t *testing.T
 	h *hometest.Home
@@ -78,7 +79,7 @@ func (e eraserOf) session(key string) error {
 	return err
 }
 
-// tellOfOperator has the session of a chat learn what an operator has said.
+// tellOfOperator publishes the notice by which the session of a chat learns what an operator has said.
 func tellOfOperator(t *testing.T, h *hometest.Home, id, chat string) {
 	t.Helper()
 	in := bus.Inbound{ID: id, Kind: bus.Notice, At: bus.Address{Channel: hometest.Channel, Chat: chat}, Text: "not you",
@@ -88,7 +89,7 @@ func tellOfOperator(t *testing.T, h *hometest.Home, id, chat string) {
 	}
 }
 
-// sayAsOperator has an operator's answer wait to be sent to a chat.
+// sayAsOperator publishes an operator's answer to a chat, where it waits to be sent.
 func sayAsOperator(t *testing.T, h *hometest.Home, id, chat string) {
 	t.Helper()
 	out := bus.Outbound{ID: id, To: bus.Address{Channel: hometest.Channel, Chat: chat}, Text: "hello", Session: hometest.Key(t, chat),

@@ -18,7 +18,7 @@ import (
 	"parley/cmd/parley/hometest"
 )
 
-// requests are those of a process over a home. They run until stop is called, which returns once they don't.
+// requests starts the requests of a process that works with a home. stop ends them and returns once they have ended.
 func requests(t *testing.T, h *hometest.Home, resumes bool, progress func(erase.Progress)) (r *erase.Requests, stop func()) {
 	t.Helper()
 	r = erase.NewRequests(erase.RequestsConfig{
@@ -49,7 +49,7 @@ func requests(t *testing.T, h *hometest.Home, resumes bool, progress func(erase.
 	return r, stop
 }
 
-// ask makes a request to one of the routes, as an owner.
+// ask sends a request to one of the routes as an owner.
 func ask(t *testing.T, r *erase.Requests, method, path, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -72,7 +72,7 @@ func ask(t *testing.T, r *erase.Requests, method, path, body string) *httptest.R
 	return w
 }
 
-// request is the request with that id as the API shows it.
+// request returns the request with that id as the API shows it.
 func request(t *testing.T, r *erase.Requests, id string) (q erase.Request) {
 	t.Helper()
 	w := ask(t, r, http.MethodGet, "/v1/forget/"+id, "")
@@ -114,7 +114,8 @@ func TestWhatCannotBeErasedIsRefused(t *testing.T) {
 	}
 }
 
-// Who asked is gone, and the process is stopped in the middle: the next one erases the rest, and has the receipt.
+// An erasure goes on without the caller who asked for it. If the process stops in the middle, the next process erases
+// the rest and has the receipt.
 func TestAnErasureGoesOnWithoutWhoeverAskedForIt(t *testing.T) {
 	for _, at := range erase.Steps() {
 		t.Run(string(at), func(t *testing.T) {
@@ -136,7 +137,7 @@ func TestAnErasureGoesOnWithoutWhoeverAskedForIt(t *testing.T) {
 			if q := request(t, first, begun.ID); q.State != erase.Running || q.Receipt != nil {
 				t.Errorf("in the middle: %+v", q)
 			}
-			time.AfterFunc(50*time.Millisecond, func() { close(goOn) }) // stop cancels before that
+			time.AfterFunc(50*time.Millisecond, func() { close(goOn) }) // so that stop cancels first
 			stop()
 			if q := request(t, first, begun.ID); q.State != erase.Running {
 				t.Fatalf("it ended as %s although it was stopped", q.State)
@@ -158,7 +159,7 @@ func TestAnErasureGoesOnWithoutWhoeverAskedForIt(t *testing.T) {
 	}
 }
 
-// Two processes of a fleet: only one of them erases, and both have the receipt.
+// Of two processes in a fleet only one erases, and both have the receipt.
 func TestOneProcessErasesAtATime(t *testing.T) {
 	h := homeWithHistory(t)
 	var erasing, most atomic.Int32
@@ -186,8 +187,8 @@ func TestOneProcessErasesAtATime(t *testing.T) {
 	}
 }
 
-// A request that was interrupted long ago would also erase what was said since: whoever asked is told so, and nothing is
-// erased.
+// A request that was interrupted long ago would also erase what was said since. It is not resumed: it ends with an
+// error that says so, and nothing is erased.
 func TestAnOldRequestIsNotBegunAgain(t *testing.T) {
 	h := homeWithHistory(t)
 	old := `{"asked": "` + time.Now().Add(-25*time.Hour).UTC().Format(time.RFC3339) + `", "user": "` + anna + `"}`

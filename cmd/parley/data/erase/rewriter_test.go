@@ -17,12 +17,11 @@ import (
 	"parley/cmd/parley/hometest"
 )
 
-// aMoment is longer than nobody must have written for the file to be rewritten.
+// aMoment is longer than the pause without writes after which the file is rewritten.
 const aMoment = 3 * time.Second
 
-// However many people erase what they said, and however often, the home's database is rewritten once
-// in a while for all of them, and the words of none are left in it. A process that dies before that
-// leaves it to the next one.
+// The database is rewritten once in a while for all erasures of that time, and keeps none of the erased words. If the
+// process dies before that, the next one rewrites it.
 func TestTheFileIsRewrittenForManyAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -89,7 +88,7 @@ func TestTheFileIsRewrittenForManyAtOnce(t *testing.T) {
 		forget(people - 2)
 		forget(people - 1)
 		wantRewritten("for the first after a while", 3)
-		stop() // and what the last has erased is left
+		stop() // and the words of the last erasure are left
 		stop = run()
 		<-time.After(aMoment)
 		synctest.Wait()
@@ -105,8 +104,7 @@ func TestTheFileIsRewrittenForManyAtOnce(t *testing.T) {
 	})
 }
 
-// Of a memory that was erased nothing is left after the next start, if this process dies before the file
-// is rewritten.
+// If the process dies before it rewrites the file, the next start does, and nothing of an erased memory remains.
 func TestAMemoryIsErasedAlsoIfTheProcessDies(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -138,7 +136,7 @@ func TestAMemoryIsErasedAlsoIfTheProcessDies(t *testing.T) {
 	})
 }
 
-// An erasure that fails may have erased something already, so the file is rewritten.
+// The file is rewritten after an erasure that fails, because it may have erased something already.
 func TestTheFileIsRewrittenAfterAnErasureThatFails(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -163,8 +161,8 @@ func TestTheFileIsRewrittenAfterAnErasureThatFails(t *testing.T) {
 	})
 }
 
-// The file is rewritten when nobody writes: an erasure gives its receipt before, and as long as somebody
-// writes it waits, though not for ever.
+// An erasure returns its receipt before the file is rewritten. The rewriting waits until nobody writes, but not
+// forever.
 func TestTheFileIsRewrittenWhenNobodyWrites(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -216,7 +214,7 @@ func TestTheFileIsRewrittenWhenNobodyWrites(t *testing.T) {
 	})
 }
 
-// A process that ends soon, and has the home for itself, rewrites the file at its end.
+// A short process that has the home for itself rewrites the file when it ends.
 func TestAShortProcessRewritesTheFileAtItsEnd(t *testing.T) {
 	dir := t.TempDir()
 	h := hometest.Open(t, dir)

@@ -18,8 +18,7 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// Where the bus and the store share the home's file, what a log publishes is on the bus with its
-// entries.
+// If the bus and the store share the home's file, a log publishes messages in the same transaction as its entries.
 func TestTheLogsOfAHomePublish(t *testing.T) {
 	dir := t.TempDir()
 	c := &config.Config{Home: dir}
@@ -62,8 +61,8 @@ func TestTheLogsOfAHomePublish(t *testing.T) {
 	}
 }
 
-// An answer's send begins in the write that publishes the answer. The process that has written it
-// sends it without asking whether somebody else has; the next process must ask.
+// The send of an answer begins in the transaction that publishes it. The process that wrote it sends it without a
+// look at the book; the next process has to look.
 func TestAnAnswersSendBeginsWithItsPublication(t *testing.T) {
 	dir := t.TempDir()
 	open := func() *Home {
@@ -122,11 +121,11 @@ func TestAnAnswersSendBeginsWithItsPublication(t *testing.T) {
 		t.Errorf("a send whose publication was undone: %v", err)
 	}
 	wantBegin(h, "refused#reply", true, "rendered anew")
-	if err := publish(h, 6, "a#reply"); err != nil { // as by a turn that goes on after a crash
+	if err := publish(h, 6, "a#reply"); err != nil { // like a turn that continues after a crash
 		t.Error(err)
 	}
 	wantBegin(h, "a#reply", false, "hello")
-	// What the bus has sent before is not begun, also if its record was erased.
+	// A message that the bus has sent before isn't begun again, even if its record was erased.
 	if _, err := h.Book.Erase(t.Context(), sqlbook.Erasure{Sends: []string{"a#reply"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +143,7 @@ func TestAnAnswersSendBeginsWithItsPublication(t *testing.T) {
 	if err := h.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// Of what nobody has begun to send, the next process knows that it was not sent.
+	// If nobody has begun a send, the next process knows that it was not sent.
 	h = open()
 	for id, want := range map[string]string{"b#reply": channels.Queued, "d#reply": channels.Sending} {
 		if send, err := h.Book.Lookup(t.Context(), id); err != nil || send.Parts[0].State != want {
@@ -153,7 +152,7 @@ func TestAnAnswersSendBeginsWithItsPublication(t *testing.T) {
 	}
 }
 
-// What the disk or the database server does not take, and nobody waits for, is counted.
+// Writes that nobody waits for are counted if the disk or the database server refuses them.
 func TestLostWritesAreCounted(t *testing.T) {
 	for name, c := range map[string]struct {
 		place  func(t *testing.T) string // of the store; "" is the home's database
@@ -191,11 +190,11 @@ func TestLostWritesAreCounted(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			// The first reservation of a day has what is old deleted, and nobody waits for that.
+			// The first reservation of a day deletes old records, and nobody waits for that.
 			if err := h.Store.Reserve(t.Context(), sessions.Reservation{ID: "r", Person: "telegram:42", Tokens: 1, Cap: 100, At: time.Now()}); err != nil {
 				t.Fatal(err)
 			}
-			if err := h.Book.SetName(t.Context(), "telegram:42", "Anna"); err != nil { // which is written after it
+			if err := h.Book.SetName(t.Context(), "telegram:42", "Anna"); err != nil { // written after it
 				t.Fatal(err)
 			}
 			if n := h.LostWrites(); n != 1 {

@@ -9,8 +9,8 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// While a process serves that does not know files of answers, none are sent. While one
-// serves that does not know messages that grow, none is begun.
+// While a process serves that doesn't know files in answers, no such files are sent. While one serves that doesn't
+// know messages that grow, none are begun.
 func TestBesideAnOlderReleaseNothingNewIsBegun(t *testing.T) {
 	dir := t.TempDir()
 	c := &config.Config{Home: dir}

@@ -55,8 +55,8 @@ func TestSharedBusOrStoreBesideDataInTheHome(t *testing.T) {
 	}
 }
 
-// The volumes of a fleet's Compose file hold a home whose data is elsewhere. The file with SQLite, which
-// mounts them at the same place, begins no second bot in it, and names the other one.
+// A fleet's home has its data in another store. The Compose file with SQLite, which mounts the same volume, starts no
+// second bot in it, and the error names the fleet's store.
 func TestAFleetsHomeIsNotServedWithoutItsStore(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "parley.toml")

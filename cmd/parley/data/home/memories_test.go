@@ -14,7 +14,7 @@ import (
 	"parley/sessions"
 )
 
-// What was read with a turn's beginning is for that turn alone, once, and for a moment.
+// What was read when a turn began is used by that turn only, once, and only for a moment.
 func TestWhatWasReadWithATurnsBeginning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book, err := sqlbook.Open(t.Context(), filepath.Join(t.TempDir(), "book.db"))
@@ -53,7 +53,7 @@ func TestWhatWasReadWithATurnsBeginning(t *testing.T) {
 		begin("t3", false)
 		time.Sleep(time.Second)
 		want("t3", "test:ann", "now")
-		begin("t4", true) // a query about no person
+		begin("t4", true) // a query that concerns no person
 		want("t4", "test:ann", "now")
 		begin("t5", false)
 		want("t5", "", "")

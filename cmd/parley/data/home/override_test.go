@@ -9,9 +9,8 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// chat --workspace lends a directory to the conversation in that terminal. What
-// others have said may wait in the same home, and in a fleet anybody's does: they
-// do not get to see it.
+// chat --workspace lends a directory only to the conversation in that terminal. Other conversations that wait in the
+// same home, or in the same fleet, don't see it.
 func TestOnesOwnDirectoryIsForOnesOwnConversation(t *testing.T) {
 	dir, own := t.TempDir(), t.TempDir()
 	file := filepath.Join(dir, "parley.toml")

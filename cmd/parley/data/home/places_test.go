@@ -11,7 +11,7 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// folderConfig is the configuration of a home in which the agent ops has a folder of its own.
+// folderConfig returns the configuration of a home in which the agent ops has its own folder.
 func folderConfig(t *testing.T) *config.Config {
 	t.Helper()
 	c := &config.Config{Home: t.TempDir(), Agents: map[string]config.Agent{"main": {}, "ops": {Workspace: filepath.Join(t.TempDir(), "ops")}}}
@@ -19,7 +19,7 @@ func folderConfig(t *testing.T) *config.Config {
 	return c
 }
 
-// While a process of a release serves that knows no agents' folders, none is used.
+// While a process of a release serves that doesn't know agents' folders, no agent uses one.
 func TestAgentsFoldersBesideAnOlderRelease(t *testing.T) {
 	t.Parallel()
 	c := folderConfig(t)
@@ -46,7 +46,7 @@ func TestAgentsFoldersBesideAnOlderRelease(t *testing.T) {
 	}
 }
 
-// Each agent's folder is marked as its store's, and another store is refused there.
+// Each agent's folder is marked as belonging to its store, and a home with another store is refused there.
 func TestAgentsFolderOfAnotherStore(t *testing.T) {
 	t.Parallel()
 	c := folderConfig(t)
@@ -70,8 +70,8 @@ func TestAgentsFolderOfAnotherStore(t *testing.T) {
 	}
 }
 
-// A command that reads a fleet's data for a moment makes no folder where no server has
-// worked, and uses those where one has.
+// A command that only reads a fleet's data creates no agents' folders on a machine without a server, and uses the
+// folders that a server has created.
 func TestACommandMakesNoFolders(t *testing.T) {
 	t.Parallel()
 	c := folderConfig(t)
@@ -97,7 +97,7 @@ func TestACommandMakesNoFolders(t *testing.T) {
 	if err != nil || got.Workspace.Root != c.Workspace.Root || got.Agents["ops"].Workspace != dir {
 		t.Errorf("where a server has worked: %v, %v", got.Folders(), err)
 	}
-	if err := os.RemoveAll(dir); err != nil { // it is not mounted on this machine
+	if err := os.RemoveAll(dir); err != nil { // the folder isn't mounted on this machine
 		t.Fatal(err)
 	}
 	if got, err = ForCommand(*c, own); err != nil {
@@ -108,8 +108,8 @@ func TestACommandMakesNoFolders(t *testing.T) {
 	}
 }
 
-// What a restore has put into the home is moved to the agents' folders, once only; what
-// cannot be moved is told.
+// Workspaces that a restore put into the home are moved to the agents' folders, once. What can't be moved is
+// reported.
 func TestMoveRestoredWorkspaces(t *testing.T) {
 	t.Parallel()
 	c := folderConfig(t)
@@ -133,7 +133,7 @@ func TestMoveRestoredWorkspaces(t *testing.T) {
 	}
 }
 
-// What root makes in an agent's folder belongs to the user whose folder it is.
+// What root creates in an agent's folder belongs to the folder's owner.
 func TestOwnerOfAnAgentsFolder(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -145,7 +145,7 @@ func TestOwnerOfAnAgentsFolder(t *testing.T) {
 	if err := os.Chown(filepath.Dir(dir), user, user); err != nil {
 		t.Fatal(err)
 	}
-	theirs := filepath.Join(dir, "lost+found") // of the disk, and not to be given away
+	theirs := filepath.Join(dir, "lost+found") // part of the disk, and never given away
 	if err := errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, user, user), os.Mkdir(theirs, 0o700)); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// A home on a full disk can be read, and is not ready: nothing can be made durable.
+// A home on a full disk can be read, but isn't ready, because it can't store anything.
 func TestAFullDiskIsNotReady(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m"); err != nil {
@@ -59,7 +59,7 @@ func TestAFullDiskIsNotReady(t *testing.T) {
 	}
 }
 
-// fill writes until there is no room.
+// fill writes to a file until the disk is full.
 func fill(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.Create(path)

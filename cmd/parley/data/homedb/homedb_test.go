@@ -17,7 +17,7 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// before makes a closed file as the release before had it, and returns its path.
+// before makes a closed database file with the schema of the previous release, and returns its path.
 func before(t *testing.T, dir, name string, s sqldb.Schema) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -31,7 +31,7 @@ func before(t *testing.T, dir, name string, s sqldb.Schema) string {
 	return path
 }
 
-// enlarge makes a file larger than the disk, on which it takes no more room than before.
+// enlarge makes a file appear larger than the disk, without using more room.
 func enlarge(t *testing.T, path string) {
 	t.Helper()
 	if err := os.Truncate(path, 1<<43); err != nil {
@@ -39,7 +39,7 @@ func enlarge(t *testing.T, path string) {
 	}
 }
 
-// What cannot be taken over stays as it is, so that the release that has written it goes on with it.
+// A database that can't be migrated stays as it is, so the release that wrote it can continue with it.
 func TestWhatCannotBeTakenOverStays(t *testing.T) {
 	for name, c := range map[string]struct {
 		harm func(t *testing.T, busFile, bookFile string)
@@ -78,7 +78,7 @@ func TestWhatCannotBeTakenOverStays(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			db, err := sqldb.Open(t.Context(), store, sqlstore.Schema().SQLite) // as the release before does
+			db, err := sqldb.Open(t.Context(), store, sqlstore.Schema().SQLite) // as the previous release does
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +89,7 @@ func TestWhatCannotBeTakenOverStays(t *testing.T) {
 	}
 }
 
-// Whether the databases can be opened is found out without taking anything over.
+// A check whether the databases can be opened migrates nothing.
 func TestCheckTakesNothingOver(t *testing.T) {
 	dir := t.TempDir()
 	before(t, dir, homedb.File, sqlstore.Schema())
@@ -123,8 +123,8 @@ func TestCheckTakesNothingOver(t *testing.T) {
 	}
 }
 
-// What is lost because a commit fails after those who wrote have gone on is in the log of the server, and
-// reported for its metrics.
+// If a commit fails after its writers have gone on, the log of the server has what was lost, and the metrics count
+// it.
 func TestWhatIsLostUnnoticedIsLogged(t *testing.T) {
 	var logged bytes.Buffer
 	lost := 0
@@ -145,8 +145,7 @@ func TestWhatIsLostUnnoticedIsLogged(t *testing.T) {
 	}
 }
 
-// If the files cannot be copied after all, as on a disk that has become full, they stay, and the next
-// start takes them over.
+// If copying the files fails, for example on a full disk, they stay, and the next start takes them over.
 func TestATakeoverThatFailsIsRepeated(t *testing.T) {
 	dir := t.TempDir()
 	before(t, dir, homedb.File, sqlstore.Schema())
@@ -193,14 +192,14 @@ func TestATakeoverThatFailsIsRepeated(t *testing.T) {
 	}
 }
 
-// Whatever fails while files are taken over, the release that has written them goes on with all of
-// them: nothing of it has a version that it does not know.
+// Whatever fails while files are taken over, the previous release can still open all of them, because none has a
+// schema version that is unknown to it.
 func TestATakeoverThatFailsLeavesTheReleaseBefore(t *testing.T) {
 	bookBefore := sqlbook.Schema()
 	bookBefore.SQLite = bookBefore.SQLite[:len(bookBefore.SQLite)-1]
 	for name, c := range map[string]struct {
-		harm func(dir string) error // before
-		lose string                 // the file that is missing from the middle on
+		harm func(dir string) error // runs before the takeover
+		lose string                 // the file whose second half is lost
 		want string
 	}{
 		"a newer release has written the store": {func(dir string) error {
@@ -240,14 +239,14 @@ func TestATakeoverThatFailsLeavesTheReleaseBefore(t *testing.T) {
 				}
 			}
 			for file, s := range schemas {
-				before(t, dir, file, s) // which opens it, as that release does
+				before(t, dir, file, s) // opens the file, as that release does
 			}
 		})
 	}
 }
 
-// What was taken over needs no room a second time, if the process was killed before the files were set
-// aside.
+// If the process is killed after it took the files over and before it set them aside, the next start needs no more
+// room.
 func TestATakeoverThatIsDoneNeedsNoRoom(t *testing.T) {
 	dir := t.TempDir()
 	before(t, dir, homedb.File, sqlstore.Schema())
@@ -275,8 +274,8 @@ func TestATakeoverThatIsDoneNeedsNoRoom(t *testing.T) {
 	}
 }
 
-// A start that has to migrate the tables of an earlier release says so, because it may take a while
-// where they are large. Others say nothing.
+// A start that migrates tables of an earlier release logs it, because that may take a while. Other starts log
+// nothing.
 func TestAMigrationIsLogged(t *testing.T) {
 	dir := t.TempDir()
 	book := sqlbook.Schema()

@@ -24,16 +24,16 @@ import (
 
 const person = "telegram:42"
 
-// A stage is a home with Commands in it.
+// A stage is a home with Commands.
 type stage struct {
 	*hometest.Home
 	commands *owndata.Commands
-	fail     atomic.Int32 // erasures that fail before one works
-	done     atomic.Int32 // erasures
-	looked   atomic.Int32 // how often all conversations were looked through
+	fail     atomic.Int32 // how many of the next erasures fail
+	done     atomic.Int32 // erasures that were done
+	looked   atomic.Int32 // how often all conversations were scanned
 }
 
-// A countingStore counts in the stage how often all conversations are looked through.
+// A countingStore counts how often all conversations are scanned.
 type countingStore struct {
 	owndata.Store
 	stage *stage
@@ -44,7 +44,7 @@ func (s countingStore) SessionsOf(ctx context.Context, person string) (alone, sh
 	return s.Store.SessionsOf(ctx, person)
 }
 
-// PersonSoon erases, unless it is to fail.
+// PersonSoon erases a person, unless it is to fail.
 func (s *stage) PersonSoon(ctx context.Context, who string) (erase.Receipt, error) {
 	if s.fail.Add(-1) >= 0 {
 		return erase.Receipt{}, errors.New("the disk is away")
@@ -55,7 +55,7 @@ func (s *stage) PersonSoon(ctx context.Context, who string) (erase.Receipt, erro
 	}).PersonSoon(ctx, who)
 }
 
-// onStage runs a test in a bubble.
+// onStage runs a test with a stage in a synctest bubble.
 func onStage(t *testing.T, run func(t *testing.T, s *stage)) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -66,7 +66,7 @@ func onStage(t *testing.T, run func(t *testing.T, s *stage)) {
 	})
 }
 
-// restart is another process with the same home.
+// restart replaces the commands with those of a new process over the same home.
 func (s *stage) restart() {
 	s.commands = owndata.New(owndata.Config{
 		Notes: s.Book, Ratings: s.Book, Memories: s.Book, Schedules: s.Store.Schedules(), Bus: s.Bus, Store: countingStore{s.Store, s}, Eraser: func() owndata.Eraser { return s },
@@ -74,7 +74,7 @@ func (s *stage) restart() {
 	})
 }
 
-// serve runs Commands for a while.
+// serve runs the Commands for a time.
 func (s *stage) serve(t *testing.T, during time.Duration) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), during)
@@ -98,13 +98,13 @@ func (s *stage) take(t *testing.T, in bus.Inbound) {
 	}
 }
 
-// sent takes what waits to be sent off the bus.
+// sent takes the messages off the bus that wait to be sent.
 func (s *stage) sent(t *testing.T) []bus.Outbound {
 	t.Helper()
 	return bustest.TakeOutbound(t, s.Bus, "telegram")
 }
 
-// spoke writes what the person said into the log.
+// spoke writes texts of the person into the log of a session.
 func (s *stage) spoke(t *testing.T, key string, texts ...string) {
 	t.Helper()
 	log, err := s.Store.Open(t.Context(), key, time.Now().UnixMicro())
@@ -147,8 +147,8 @@ func TestErasingIsAskedForTwice(t *testing.T) {
 	})
 }
 
-// A command that has erased, and that a platform delivers again, does not erase what was said since,
-// though the person has asked again what would be erased. After some days nobody remembers it.
+// A command that has erased, and that the platform delivers again, doesn't erase what was said since, even if the
+// person has asked again what would be erased. After some days nothing records the command.
 func TestACommandErasesOnce(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		s.spoke(t, "main:telegram:42", "hello")
@@ -183,7 +183,7 @@ func TestACommandErasesOnce(t *testing.T) {
 	})
 }
 
-// A noisyBus publishes nothing at first.
+// A noisyBus fails to publish at first.
 type noisyBus struct {
 	bus.Bus
 	fail int
@@ -196,8 +196,8 @@ func (b *noisyBus) Publish(ctx context.Context, topic bus.Topic, m bus.Message) 
 	return b.Bus.Publish(ctx, topic, m)
 }
 
-// If the process dies after it has erased and before it has said so, the next one says it, and does not
-// erase what was said meanwhile.
+// If the process dies after an erasure and before the reply, the next process sends the reply, and doesn't erase what
+// was said meanwhile.
 func TestWhatIsErasedIsNotErasedAgainToSaySo(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		s.spoke(t, "main:telegram:42", "hello")
@@ -221,8 +221,8 @@ func TestWhatIsErasedIsNotErasedAgainToSaySo(t *testing.T) {
 	})
 }
 
-// Who asks again and again what would be erased has all conversations looked through once, and may
-// confirm the last time that they asked.
+// Repeated questions about what would be erased scan all conversations once. The person may confirm the newest of the
+// questions.
 func TestWhatWouldBeErasedIsCountedOnceInAWhile(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		s.spoke(t, "main:telegram:42", "hello")
@@ -255,22 +255,22 @@ func TestWhatWouldBeErasedIsCountedOnceInAWhile(t *testing.T) {
 	})
 }
 
-// What was confirmed is done, by another process too, and told once; commands that the
-// platform brings again change nothing.
+// A confirmed erasure is completed, even by another process, and reported once. Commands that the platform delivers
+// again change nothing.
 func TestAnErasureThatIsCutOffIsDone(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		s.spoke(t, "main:telegram:42", "hello")
 		s.fail.Store(2)
 		s.take(t, command("1", "forget", ""))
 		s.take(t, command("2", "forget", "yes"))
-		s.serve(t, time.Second) // it fails, and the process dies
+		s.serve(t, time.Second) // the erasure fails, and the process dies
 		s.restart()
-		s.take(t, command("2", "forget", "yes")) // again
+		s.take(t, command("2", "forget", "yes")) // delivered again
 		s.serve(t, 5*time.Minute)
 		if n := s.done.Load(); n != 1 {
 			t.Errorf("%d erasures", n)
 		}
-		s.take(t, command("2", "forget", "yes")) // and again, after all
+		s.take(t, command("2", "forget", "yes")) // delivered again after the erasure
 		s.serve(t, 5*time.Minute)
 		got := s.sent(t)
 		if len(got) != 2 || got[1].ID != bus.ReplyID("2") || !strings.Contains(got[1].Text, "I've erased it") || s.done.Load() != 1 {
@@ -288,8 +288,8 @@ func TestAnExportComesInPiecesOnce(t *testing.T) {
 		s.spoke(t, "main:telegram:-100", "one "+large, "two "+large, "three", "four "+strings.Repeat(large, 3))
 		s.take(t, command("1", "export", ""))
 		s.serve(t, time.Second)
-		s.take(t, command("1", "export", "")) // it comes again
-		s.take(t, command("2", "export", "")) // too soon
+		s.take(t, command("1", "export", "")) // the same command, delivered again
+		s.take(t, command("2", "export", "")) // too soon after the first
 		s.serve(t, time.Second)
 		time.Sleep(11 * time.Minute)
 		first := s.sent(t)
@@ -319,8 +319,7 @@ func TestAnExportComesInPiecesOnce(t *testing.T) {
 	})
 }
 
-// What a person thinks of answers is theirs, wherever the answers stand; what others think
-// of them is not.
+// An export has the person's ratings of answers in any conversation, and no ratings of other people.
 func TestAnExportHasTheRatings(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		at := bus.Address{Channel: "telegram", Chat: "-100"}
@@ -347,7 +346,7 @@ func TestAnExportHasTheRatings(t *testing.T) {
 	})
 }
 
-// What a person answers to a question, or to a request for an approval, is theirs too.
+// An export has the person's answers to questions and approval requests.
 func TestAnExportHasWhatAPersonAnswered(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		const key = "main:telegram:42"
@@ -398,7 +397,7 @@ func TestAnExportHasTheSchedules(t *testing.T) {
 	})
 }
 
-// What is remembered of a person is theirs, and so is what was proposed to them; what is of others is not.
+// An export has the memories of the person and the memories proposed to them, and none of other people.
 func TestAnExportHasWhatIsRemembered(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		for _, who := range []string{person, "telegram:43"} {

@@ -9,7 +9,8 @@ import (
 	"parley/cmd/parley/terminal/report"
 )
 
-// Each process of a fleet has a line, also one of which little is known. The bus's shards are said if there are several.
+// The report has a line for each process of a fleet, even if little is known about one. It mentions the shards of the
+// bus if there are several.
 func TestFleet(t *testing.T) {
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	began := now.Add(-90 * time.Minute)
