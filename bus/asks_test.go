@@ -7,7 +7,7 @@ import (
 	"parley/bus"
 )
 
-// If an ask names approvers, these and owners may answer it, and nobody else.
+// If an ask names approvers, only they and the owners may answer it.
 func TestWhoMayAnswerAnAsk(t *testing.T) {
 	people := map[string]bus.Person{
 		"owner": {ID: "t:1", Owner: true}, "of the channel": {ID: "t:2", Approver: true}, "of all": {ID: "web:3", EveryApprover: true}, "anybody": {ID: "t:4"},

@@ -11,8 +11,8 @@ import (
 	"parley/bus/sqlitebus"
 )
 
-// A process claims each mailbox that has mail, works on it, and settles it. What it does not settle
-// as done, because it fails or is killed, another claims again.
+// A process claims each mailbox that has messages, works on it, and settles it. If it fails or is killed before it
+// settles, another process claims the mailbox again.
 func ExampleClaimEach() {
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
@@ -28,7 +28,7 @@ func ExampleClaimEach() {
 	defer func() { _ = b.Close() }()
 
 	const parcels bus.Topic = "parcels"
-	for _, id := range []string{"a", "b", "a"} { // an ID that was published lately is dropped
+	for _, id := range []string{"a", "b", "a"} { // an id that was published recently is dropped
 		if err := b.Publish(ctx, parcels, bus.Message{Key: "ann", ID: id, Body: []byte("parcel " + id)}); err != nil {
 			panic(err)
 		}

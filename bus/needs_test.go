@@ -7,7 +7,7 @@ import (
 	"parley/bus"
 )
 
-// The same message has the same body, also when it is encoded anew.
+// Encoding a message again yields the same body.
 func TestAMessageIsEncodedInOneWay(t *testing.T) {
 	out := bus.Outbound{ID: "m", Files: []bus.FileRef{{Name: "a"}}, Otherwise: &bus.Otherwise{Unsent: "f"}}
 	first, err := out.Encode()

@@ -6,7 +6,8 @@ import (
 	"parley/bus"
 )
 
-// For whom a turn begins, and what it may see, is what was judged, whatever its source says.
+// The caller that was authenticated determines for whom a turn begins and what it may see, whatever the message
+// itself says.
 func TestMailIsForItsCallerAlone(t *testing.T) {
 	rash := bus.Inbound{ID: "1", Kind: bus.Scheduled, From: bus.Person{ID: "telegram:1", Owner: true}, Private: true, Text: "look"}
 	got := bus.Program("webhook:alerts").Mail(rash)

@@ -8,7 +8,7 @@ import (
 	"parley/bus"
 )
 
-// wireKind is the kind that another release reads.
+// wireKind returns the kind that another release reads.
 func wireKind(t *testing.T, in bus.Inbound) string {
 	t.Helper()
 	body, err := in.Encode()
@@ -22,8 +22,8 @@ func wireKind(t *testing.T, in bus.Inbound) string {
 	return wire.Kind
 }
 
-// Who does not say that a turn is private keeps what is remembered from it; of what a release
-// has written that knows nothing of it, the chat tells.
+// A turn is private only if its message says so. For messages of a release that doesn't know this field, the chat
+// decides.
 func TestWhatIsPrivateIsSaid(t *testing.T) {
 	for _, in := range []bus.Inbound{{ID: "1", Kind: bus.Scheduled}, {ID: "1", Kind: bus.Scheduled, Private: true}, {ID: "1", Kind: bus.Said, Group: true}} {
 		body, err := in.Encode()
@@ -42,7 +42,7 @@ func TestWhatIsPrivateIsSaid(t *testing.T) {
 }
 
 func TestWhatAnOlderReleaseWouldMisreadHasAKindThatItDoesNotKnow(t *testing.T) {
-	known := map[string]bool{"said": true, "command": true, "notice": true, "decided": true} // of the releases before attachments
+	known := map[string]bool{"said": true, "command": true, "notice": true, "decided": true} // kinds that the releases before attachments know
 	file := []bus.Attachment{{Kind: bus.Picture, Name: "cat.jpg", Type: "image/jpeg", Size: 7, Ref: "r"}}
 	for name, test := range map[string]struct {
 		in    bus.Inbound

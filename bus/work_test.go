@@ -13,7 +13,7 @@ import (
 	"parley/bus/sqlitebus"
 )
 
-// flaky is a real lease whose first settling fails as if the disk were full.
+// flaky is a real lease whose first Settle fails as if the disk were full.
 type flaky struct {
 	bus.Lease
 	failures int
@@ -62,7 +62,7 @@ func TestClaimEachBoundsWhatRunsAtOnceAndWaitsForIt(t *testing.T) {
 				close(full)
 			}
 		}
-		<-full // the first waits until as many run as may
+		<-full // the first waits until the maximum number of them runs
 		bus.RetrySettle(context.WithoutCancel(ctx), &flaky{Lease: lease, failures: 1}, bus.End{Done: 1 << 60}, time.Minute, func(error) {})
 		if settled.Add(1) == mailboxes {
 			stop()
@@ -92,14 +92,14 @@ func TestRetrySettleEndsWhenTheLeaseIsOver(t *testing.T) {
 	if tries != 2 {
 		t.Errorf("failed %d times, want 2", tries)
 	}
-	// The lease is settled: the first answer of the bus ends it, whatever failed before.
+	// The lease is settled: the first answer of the bus ends the retries, whatever failed before.
 	bus.RetrySettle(t.Context(), &flaky{Lease: lease, failures: 1}, bus.End{}, time.Minute, fails)
 	if tries != 3 {
 		t.Errorf("failed %d times, want 3", tries)
 	}
 }
 
-// losing is a real bus whose first hold is lost at once.
+// losing is a real bus whose first lease is lost at once.
 type losing struct {
 	bus.Holder
 	lost bool

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// plant writes a module of its own with these files of one package.
+// plant writes a module with one package that has these files.
 func plant(t *testing.T, files map[string]string) {
 	t.Helper()
 	dir := t.TempDir()

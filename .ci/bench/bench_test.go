@@ -28,16 +28,16 @@ const (
 	bodyBytes = 512
 )
 
-// A system carries messages from those who publish to workers.
+// A system carries messages from publishers to workers.
 type system interface {
-	// publish returns once message i of session s is the server's.
+	// publish returns once the server has message i of session s.
 	publish(ctx context.Context, i, s int) error
-	// consume hands every message to handle, at most workers at once, until ctx ends.
+	// consume passes every message to handle, with at most workers calls at once, until ctx ends.
 	consume(ctx context.Context, handle func(body []byte))
 	close() error
 }
 
-// systems by name; raw is what the others are measured against.
+// systems are the measured systems by name. raw is the one that the others are compared with.
 var systems = []struct {
 	name string
 	open func(url string) (system, error)
@@ -56,7 +56,7 @@ func body(i int) []byte {
 
 func number(body []byte) int { return int(binary.BigEndian.Uint64(body)) }
 
-// address is that of the Redis to measure on; all its data is thrown away.
+// address returns the address of the Redis to measure. The benchmark deletes all its data.
 func address(b *testing.B) string {
 	b.Helper()
 	url := os.Getenv(urlEnv)
@@ -73,14 +73,14 @@ func TestMain(m *testing.M) {
 	stop, err := serve()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(m.Run()) // which skips
+		os.Exit(m.Run()) // the benchmarks then skip
 	}
 	code := m.Run()
 	stop()
 	os.Exit(code)
 }
 
-// serve starts a Redis with an append-only file, as one would run it.
+// serve starts a Redis with an append-only file, as in production.
 func serve() (stop func(), err error) {
 	name := os.Getenv(serverEnv)
 	if name == "" {
@@ -144,8 +144,8 @@ func open(b *testing.B, f func(url string) (system, error)) system {
 	return s
 }
 
-// through publishes n messages of some sessions from several producers to
-// several workers, and returns how long it took until the last was handled.
+// through publishes n messages of some sessions from several producers to several workers, and returns how long it
+// took until the last one was handled.
 func through(b *testing.B, f func(string) (system, error), n, sessions int) time.Duration {
 	b.Helper()
 	x := open(b, f)
@@ -187,8 +187,7 @@ func through(b *testing.B, f func(string) (system, error), n, sessions int) time
 	return took
 }
 
-// BenchmarkThrough measures each system right after raw, and says what part of
-// raw's throughput it has.
+// BenchmarkThrough measures each system right after raw, and reports its throughput as a part of raw's.
 func BenchmarkThrough(b *testing.B) {
 	for _, sessions := range []int{100, 10000} {
 		for _, s := range systems {
@@ -207,7 +206,7 @@ func BenchmarkThrough(b *testing.B) {
 	}
 }
 
-// BenchmarkPaced measures from before publish to the handler, 500 a second.
+// BenchmarkPaced measures the time from before publish until the handler has the message, at 500 messages per second.
 func BenchmarkPaced(b *testing.B) {
 	for _, s := range systems {
 		b.Run(s.name, func(b *testing.B) {
@@ -225,8 +224,8 @@ func BenchmarkPaced(b *testing.B) {
 	}
 }
 
-// BenchmarkHot has one session with a backlog, whose every message takes a
-// worker 5 ms, and measures the others beside it.
+// BenchmarkHot gives one session a backlog whose messages take a worker 5 ms each, and measures the other sessions
+// meanwhile.
 func BenchmarkHot(b *testing.B) {
 	const backlog, others = 3000, 1000
 	var all []time.Duration
@@ -250,12 +249,12 @@ func BenchmarkHot(b *testing.B) {
 	quantiles(b, all)
 }
 
-// paced has a hundred sessions.
+// paced publishes at a steady pace to a hundred sessions.
 func paced(b *testing.B, x system, n int) []time.Duration {
 	return pace(b, x, n, func(i int) int { return i % 100 }, func([]byte) {})
 }
 
-// pace publishes n messages, 500 a second, and measures how long each took.
+// pace publishes n messages, 500 per second, and returns how long each took.
 func pace(b *testing.B, x system, n int, session func(int) int, work func([]byte)) []time.Duration {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())

@@ -18,7 +18,7 @@ import (
 
 const topic = "bench"
 
-// raw is a stream with a consumer group, as the commands give it.
+// raw is a plain Redis stream with a consumer group.
 type raw struct{ client *redis.Client }
 
 func openRaw(url string) (system, error) {
@@ -61,7 +61,7 @@ func (r *raw) consume(ctx context.Context, handle func([]byte)) {
 
 func (r *raw) close() error { return r.client.Close() }
 
-// parley is the bus.
+// parley is the bus of this module.
 type parley struct{ bus *redisbus.Bus }
 
 func openParley(url string) (system, error) {
@@ -102,7 +102,7 @@ func (p *parley) consume(ctx context.Context, handle func([]byte)) {
 
 func (p *parley) close() error { return p.bus.Close() }
 
-// milled is watermill over streams.
+// milled is watermill over Redis streams.
 type milled struct {
 	client *redis.Client
 	pub    *redisstream.Publisher
@@ -129,8 +129,7 @@ func (m *milled) publish(_ context.Context, i, _ int) error {
 	return m.pub.Publish(topic, message.NewMessage(watermill.NewShortUUID(), body(i)))
 }
 
-// consume has one subscription per worker: each waits for its acknowledgement
-// before it reads on.
+// consume uses one subscription per worker. Each waits for its acknowledgement before it reads on.
 func (m *milled) consume(ctx context.Context, handle func([]byte)) {
 	var wg sync.WaitGroup
 	for range workers {
@@ -148,7 +147,7 @@ func (m *milled) consume(ctx context.Context, handle func([]byte)) {
 	wg.Wait()
 }
 
-// close closes the publisher's client too: it is the same.
+// close closes the subscriber, whose client is also the publisher's.
 func (m *milled) close() error { return m.sub.Close() }
 
 // queued is asynq with its defaults.
@@ -185,7 +184,7 @@ func (q *queued) consume(ctx context.Context, handle func([]byte)) {
 
 func (q *queued) close() error { return q.client.Close() }
 
-// silent is a logger that does not.
+// silent is a logger that logs nothing.
 type silent struct{}
 
 func (silent) Debug(...any) {}

@@ -16,7 +16,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// settings are those of a small fleet, which name two secrets and a host.
+// settings is the configuration of a small fleet, which names two secrets and a host.
 const settings = `
 [bus]
 url = "redis://:${file:/run/secrets/parley/redis}@redis:6379"
@@ -30,7 +30,7 @@ name = "demo"
 public_url = "https://bot.example.com"
 `
 
-// The texts of their secrets.
+// These are the texts of the secrets.
 const (
 	redisText    = "r3d1s-0123456789"
 	postgresText = "postgres://parley:p0stgres-0123456789@postgres/parley"
@@ -40,7 +40,7 @@ func secretTexts() map[string]string {
 	return map[string]string{"redis": redisText, "postgres.url": postgresText}
 }
 
-// A given is a set of values that operators may give, and what has to come of it.
+// A given is a set of values by an operator, and what must come of it.
 type given struct {
 	name   string
 	values tree
@@ -125,7 +125,8 @@ func TestLinted(t *testing.T) {
 	}
 }
 
-// The notes and deploy/README.md say which secrets the settings want that the chart comes with.
+// wantSecretsNamed checks that the notes and deploy/README.md name the secrets that the chart's default settings
+// need.
 func wantSecretsNamed(t *testing.T, r rendering) {
 	readme, err := os.ReadFile("../../deploy/README.md")
 	if err != nil {
@@ -167,7 +168,7 @@ func wantAutoscaler(t *testing.T, r rendering) {
 	}
 }
 
-// Commands of agents run in the workers alone, so only they give something up.
+// wantBubblewrap checks that only the workers give up protections, because only they run agents' commands.
 func wantBubblewrap(t *testing.T, r rendering) {
 	for _, d := range having[*appsv1.Deployment](r) {
 		pod := d.Spec.Template.Spec
@@ -190,7 +191,7 @@ func wantPlaces(t *testing.T, r rendering) {
 	}
 }
 
-// What changes processes starts others; what doesn't leaves them.
+// A change that affects processes replaces their pods, and other changes don't.
 func TestChangesRoll(t *testing.T) {
 	pods := func(change func(tree)) map[string]string {
 		all := tree{"config": settings, "secrets": tree{"redis": redisText, "postgres.url": postgresText}}
@@ -224,7 +225,7 @@ func TestChangesRoll(t *testing.T) {
 	}
 }
 
-// Wrong values are refused, with words that say which and why.
+// Wrong values are refused, and the error says which value is wrong and why.
 func TestRefused(t *testing.T) {
 	for _, c := range []struct{ values, words string }{
 		{`{gateway: {replicas: 0}}`, "at '/gateway/replicas': minimum: got 0, want 1"},
@@ -278,7 +279,7 @@ func (p planted) plant(t *testing.T, c *chart.Chart) {
 	t.Fatalf("there is no %s", p.file)
 }
 
-// Mistakes in the chart are found.
+// The checks find mistakes in the chart.
 func TestPlanted(t *testing.T) {
 	for _, p := range []planted{
 		{"_role.tpl", "replicas:", "replica:", `unknown field "spec.replica"`},

@@ -23,21 +23,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// An expectation is what values ask for.
+// An expectation is what given values must lead to.
 type expectation struct {
-	drain   time.Duration     // [serve] drain in the settings
-	secrets map[string]string // the texts that only the Secret may have
-	secret  string            // its name
+	drain   time.Duration     // the setting [serve] drain
+	secrets map[string]string // texts that only the Secret may contain
+	secret  string            // name of the Secret
 }
 
-// A finding collects what is wrong with a rendering.
+// A finding collects the problems of a rendering.
 type finding struct{ errs []error }
 
 func (f *finding) wrong(format string, args ...any) {
 	f.errs = append(f.errs, fmt.Errorf(format, args...))
 }
 
-// check returns what is wrong with a rendering; nil if nothing is.
+// check returns the problems of a rendering, or nil if it has none.
 func check(r rendering, want expectation) error {
 	f := &finding{}
 	f.names(r)
@@ -66,7 +66,7 @@ func check(r rendering, want expectation) error {
 	return errors.Join(f.errs...)
 }
 
-// names looks at the names of all objects, and at what else Kubernetes bounds.
+// names checks the names of all objects, and other limits of Kubernetes.
 func (f *finding) names(r rendering) {
 	seen := map[string]bool{}
 	for _, o := range r.objects {
@@ -92,7 +92,7 @@ func (f *finding) names(r rendering) {
 	}
 }
 
-// secrets looks for texts of secrets elsewhere than in the Secret, of which there is one.
+// secrets checks that there is one Secret and that no other object contains its texts.
 func (f *finding) secrets(r rendering, want expectation) {
 	made := having[*corev1.Secret](r)
 	if len(want.secrets) == 0 && len(made) > 0 || len(want.secrets) > 0 && len(made) != 1 {
@@ -138,7 +138,7 @@ func (f *finding) secrets(r rendering, want expectation) {
 	}
 }
 
-// rolls looks whether an update keeps as many pods as are set.
+// rolls checks that an update keeps the full number of pods.
 func (f *finding) rolls(d *appsv1.Deployment) {
 	s := d.Spec.Strategy
 	if s.Type != appsv1.RollingUpdateDeploymentStrategyType || s.RollingUpdate == nil || s.RollingUpdate.MaxUnavailable == nil || s.RollingUpdate.MaxSurge == nil {
@@ -167,7 +167,7 @@ func (f *finding) rolls(d *appsv1.Deployment) {
 	}
 }
 
-// budget looks for the one disruption budget that covers the pods of a Deployment, and no others.
+// budget checks that exactly one disruption budget covers the pods of a Deployment, and no other pods.
 func (f *finding) budget(r rendering, d *appsv1.Deployment) {
 	var covering []*policyv1.PodDisruptionBudget
 	for _, b := range having[*policyv1.PodDisruptionBudget](r) {
@@ -188,7 +188,7 @@ func (f *finding) budget(r rendering, d *appsv1.Deployment) {
 	}
 }
 
-// confined looks at what a pod may do on its node.
+// confined checks what a pod may do on its node.
 func (f *finding) confined(d *appsv1.Deployment) {
 	pod := d.Spec.Template.Spec
 	user, err := imageUser()
@@ -221,7 +221,7 @@ func (f *finding) confined(d *appsv1.Deployment) {
 	}
 }
 
-// imageUser reads from the Dockerfile as whom the image runs.
+// imageUser returns the user that the Dockerfile runs the image as.
 func imageUser() (int64, error) {
 	raw, err := os.ReadFile("../../deploy/Dockerfile")
 	if err != nil {
@@ -234,7 +234,7 @@ func imageUser() (int64, error) {
 	return strconv.ParseInt(string(user[1]), 10, 64)
 }
 
-// mounts looks whether what is mounted is there, and what the program writes to is writable.
+// mounts checks that everything that is mounted exists, and that folders that the program writes to are writable.
 func (f *finding) mounts(r rendering, d *appsv1.Deployment) {
 	pod := d.Spec.Template.Spec
 	volumes := map[string]corev1.Volume{}
@@ -274,7 +274,7 @@ func (f *finding) mounts(r rendering, d *appsv1.Deployment) {
 	}
 }
 
-// claim looks at the chart's own claim, which all pods mount.
+// claim checks the chart's own volume claim, which all pods mount.
 func (f *finding) claim(r rendering, d *appsv1.Deployment, name string) {
 	for _, claim := range having[*corev1.PersistentVolumeClaim](r) {
 		switch {
@@ -288,7 +288,7 @@ func (f *finding) claim(r rendering, d *appsv1.Deployment, name string) {
 	}
 }
 
-// memory looks whether the program clears up before the kernel ends it.
+// memory checks that the program frees memory before the kernel ends it.
 func (f *finding) memory(d *appsv1.Deployment) {
 	c := d.Spec.Template.Spec.Containers[0]
 	text, ok := strings.CutSuffix(variable(c, "GOMEMLIMIT"), "MiB")
@@ -302,7 +302,7 @@ func (f *finding) memory(d *appsv1.Deployment) {
 	}
 }
 
-// probed looks at the probes: they ask where the program listens, for paths that TestFleet finds served.
+// probed checks the probes: they use the program's port and paths that, as TestFleet checks, the program serves.
 func (f *finding) probed(d *appsv1.Deployment) {
 	c := d.Spec.Template.Spec.Containers[0]
 	listens := strings.TrimPrefix(c.Args[slices.Index(c.Args, "--listen")+1], ":")
@@ -318,7 +318,7 @@ func (f *finding) probed(d *appsv1.Deployment) {
 	}
 }
 
-// stops looks whether a pod has the time that it needs to end.
+// stops checks that a pod has enough time to end.
 func (f *finding) stops(d *appsv1.Deployment, want expectation) {
 	pod := d.Spec.Template.Spec
 	var before time.Duration
@@ -331,13 +331,13 @@ func (f *finding) stops(d *appsv1.Deployment, want expectation) {
 	} else if role(d) == "gateway" {
 		f.wrong("%s stops listening while requests are on their way to it", d.Name)
 	}
-	least := before + 2*want.drain + 10*time.Second // as docs and parley.service have it
+	least := before + 2*want.drain + 10*time.Second // the same sum as in the docs and in parley.service
 	if got := pod.TerminationGracePeriodSeconds; got == nil || time.Duration(*got)*time.Second != least {
 		f.wrong("%s has %v to end, want %v", d.Name, got, least)
 	}
 }
 
-// reached looks at the Service and the Ingress: requests get to the gateways and to nobody else.
+// reached checks the Service and the Ingress: requests reach only gateways.
 func (f *finding) reached(r rendering) {
 	services := having[*corev1.Service](r)
 	if len(services) != 1 {
@@ -368,7 +368,7 @@ func (f *finding) reached(r rendering) {
 	}
 }
 
-// scaled looks at the autoscaler, which must not compete with a number of replicas.
+// scaled checks that no autoscaler competes with a fixed number of replicas.
 func (f *finding) scaled(r rendering) {
 	targets := map[string]bool{}
 	for _, a := range having[*autoscalingv2.HorizontalPodAutoscaler](r) {
@@ -385,7 +385,7 @@ func (f *finding) scaled(r rendering) {
 	}
 }
 
-// role returns the role that a Deployment's processes have.
+// role returns the role of a Deployment's processes.
 func role(d *appsv1.Deployment) string {
 	args := d.Spec.Template.Spec.Containers[0].Args
 	if i := slices.Index(args, "--role"); i >= 0 {
@@ -394,13 +394,13 @@ func role(d *appsv1.Deployment) string {
 	return ""
 }
 
-// selects reports whether a selector matches labels; an empty one doesn't.
+// selects reports whether a selector matches labels. An empty selector matches none.
 func selects(s *metav1.LabelSelector, l map[string]string) bool {
 	selector, err := metav1.LabelSelectorAsSelector(s)
 	return err == nil && !selector.Empty() && selector.Matches(labels.Set(l))
 }
 
-// portOf returns the number of a container's port; 0 if it has none of that name.
+// portOf returns the number of a container's port, or 0 if no port has that name.
 func portOf(c corev1.Container, of intstr.IntOrString) int32 {
 	for _, p := range c.Ports {
 		if of.Type == intstr.String && p.Name == of.StrVal || of.Type == intstr.Int && p.ContainerPort == of.IntVal {

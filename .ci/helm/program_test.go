@@ -24,7 +24,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// served are the settings of the fleet that TestFleet serves. The built-in model answers.
+// served is the configuration of the fleet that TestFleet serves. The built-in model answers.
 const served = `
 [bus]
 url = "${file:/run/secrets/parley/redis}"
@@ -60,7 +60,7 @@ func newNode(t *testing.T) node {
 	return node{program: program, workspaces: writable(t)}
 }
 
-// The settings that the chart comes with are right, and the notes name commands that there are.
+// The chart's default settings are valid, and the notes name only commands that exist.
 func TestSettings(t *testing.T) {
 	on := newNode(t)
 	texts := tree{"redis": "0123456789", "postgres": "0123456789", "model": "sk-some-key-of-a-model", "telegram": "42:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}
@@ -115,7 +115,7 @@ func TestFleet(t *testing.T) {
 	}
 }
 
-// talk asks the agent something as a program in the cluster does, and waits for the answer.
+// talk asks the agent something, as a program in the cluster does, and waits for the answer.
 func talk(t *testing.T, gateway *pod, token string) {
 	t.Helper()
 	ask := func(method, path, body string) (status int, answer string) {
@@ -153,14 +153,14 @@ func talk(t *testing.T, gateway *pod, token string) {
 // A node is this machine, on which pods run.
 type node struct{ program, workspaces string }
 
-// A pod is a process in a place that bubblewrap makes as a Deployment says.
+// A pod is a process in a bubblewrap sandbox that has the properties of a Deployment.
 type pod struct {
 	spec      corev1.PodSpec
 	container corev1.Container
 	place     []string // the arguments of bubblewrap
 	log       output
 	running   *exec.Cmd
-	pid       int // of the program
+	pid       int // the process id of the program
 	ended     chan error
 }
 
@@ -182,8 +182,8 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// pod makes the place for a pod of a role: the image's programs, a root file system that nobody can write to, the
-// volumes, and the environment.
+// pod returns a pod of a role, with the image's programs, a read-only root file system, the volumes, and the
+// environment.
 func (n node) pod(t *testing.T, r rendering, of string) *pod {
 	t.Helper()
 	all := having[*appsv1.Deployment](r)
@@ -211,7 +211,7 @@ func (n node) pod(t *testing.T, r rendering, of string) *pod {
 	return p
 }
 
-// volume returns a folder with what a volume has.
+// volume returns a folder with the contents of a volume.
 func (n node) volume(t *testing.T, r rendering, v corev1.Volume) string {
 	t.Helper()
 	switch {
@@ -240,7 +240,7 @@ func (n node) volume(t *testing.T, r rendering, v corev1.Volume) string {
 	return ""
 }
 
-// writable returns a folder as the kubelet makes one for fsGroup: the group may write to it.
+// writable returns a folder like those that the kubelet makes for fsGroup: the group may write to it.
 func writable(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -265,7 +265,7 @@ func projected(t *testing.T, files map[string][]byte, mode os.FileMode) string {
 	return dir
 }
 
-// run runs a command of the program in the pod's place.
+// run runs a command of the program in the pod's sandbox.
 func (p *pod) run(args ...string) (string, error) {
 	out, err := exec.Command("bwrap", append(slices.Clone(p.place), args...)...).CombinedOutput()
 	return string(out), err
@@ -305,7 +305,7 @@ func (p *pod) port() int32 { return p.container.Ports[0].ContainerPort }
 
 func (p *pod) url() string { return fmt.Sprintf("http://127.0.0.1:%d", p.port()) }
 
-// probe waits until a probe succeeds, and asks as the kubelet does: by the pod's address.
+// probe waits until a probe succeeds. Like the kubelet, it uses the pod's address.
 func (p *pod) probe(t *testing.T, with *corev1.Probe) {
 	t.Helper()
 	until(t, time.Minute, func() error {
@@ -333,7 +333,7 @@ func (p *pod) probe(t *testing.T, with *corev1.Probe) {
 	})
 }
 
-// stop stops the pod as the kubelet does: it has to end by itself within the time that it is given.
+// stop stops the pod as the kubelet does: it must end by itself within its grace period.
 func (p *pod) stop(t *testing.T) {
 	t.Helper()
 	if err := syscall.Kill(p.pid, syscall.SIGTERM); err != nil {
@@ -349,7 +349,7 @@ func (p *pod) stop(t *testing.T) {
 	}
 }
 
-// until waits until there is no error; it fails with the last one.
+// until waits until there returns no error, and fails the test with the last error.
 func until(t *testing.T, most time.Duration, there func() error) {
 	t.Helper()
 	end := time.Now().Add(most)

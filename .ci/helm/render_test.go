@@ -28,7 +28,8 @@ const (
 	namespace = "chat"
 )
 
-// kubernetes is the release that charts are rendered for. The chart asks for an older one, whose types have the same fields.
+// kubernetes returns the Kubernetes version that charts are rendered for. The chart requires an older one, whose
+// types have the same fields.
 func kubernetes(t testing.TB) *common.KubeVersion {
 	t.Helper()
 	version, err := common.ParseKubeVersion("1.34.0")
@@ -51,7 +52,7 @@ func load(t testing.TB) *chart.Chart {
 	return c
 }
 
-// values reads values from YAML.
+// values parses values from YAML.
 func values(t testing.TB, text string) tree {
 	t.Helper()
 	var all tree
@@ -61,7 +62,7 @@ func values(t testing.TB, text string) tree {
 	return all
 }
 
-// An object is one that Kubernetes would get.
+// An object is an object that Kubernetes would get.
 type object struct {
 	metav1.Object
 	kind    string
@@ -69,14 +70,14 @@ type object struct {
 	text    string
 }
 
-// A rendering is what the chart makes of values.
+// A rendering is the result of rendering the chart with values.
 type rendering struct {
 	objects []object
 	notes   string
 }
 
-// render has Helm render the chart, and decodes each object into the type of Kubernetes that it names, where a field that
-// the type doesn't have is an error, and so is one that stands there twice.
+// render renders the chart with Helm and decodes each object into its Kubernetes type. Unknown and duplicate fields
+// are errors.
 func render(t testing.TB, c *chart.Chart, given tree) (rendering, error) {
 	t.Helper()
 	capabilities := common.DefaultCapabilities.Copy()
@@ -111,7 +112,7 @@ func render(t testing.TB, c *chart.Chart, given tree) (rendering, error) {
 	return made, errors.Join(errs...)
 }
 
-// decode reads an object.
+// decode decodes an object.
 func decode(text string) (object, error) {
 	raw, err := yaml.YAMLToJSONStrict([]byte(text))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The page has a recipe of each kind, which needs few enough places and fits the checkout as it is.
+// The page has a recipe of each kind. Each recipe names few enough places and fits the checkout as it is.
 func TestThePageFitsTheCheckout(t *testing.T) {
 	top := filepath.Join("..", "..")
 	recipes, err := readPage(filepath.Join(top, page))
@@ -29,7 +29,7 @@ func TestThePageFitsTheCheckout(t *testing.T) {
 	}
 }
 
-// plant writes a checkout with one package, and a page of recipes for it, and returns the folder and the page.
+// plant writes a checkout with one package and a page of recipes for it, and returns the folder and the page.
 func plant(t *testing.T, text string) (root, file string) {
 	t.Helper()
 	root = t.TempDir()
@@ -46,13 +46,13 @@ func plant(t *testing.T, text string) (root, file string) {
 	return root, filepath.Join(root, "page.md")
 }
 
-// good is a recipe of which the tests below plant broken ones.
+// good is a valid page of recipes, from which the tests derive broken ones.
 const good = "# Page\n\n1. `nowhere.go`: what stands before the first recipe is none.\n\n## A name\n\n" +
 	"1. `other/`: a folder.\n\n   ```go other.go\n   // Package other is planted.\n   package other\n\n   // Name is a name.\n   const Name = \"two\"\n   ```\n" +
 	"2. `list.go`: its row.\n\n   ```diff\n    package planted\n\n   +import \"planted/other\"\n   +\n    // Names returns names.\n   @@\n    \t\t\"one\",\n   +\t\tother.Name,\n   ```\n\n" +
 	"```sh\ngo test ./. -run 'Names'\ngo test ./other\n```\n"
 
-// A recipe is followed on a copy; of one that is broken it is told what is wrong with it.
+// A recipe is tried on a copy of the checkout, and the error for a broken recipe names the problem.
 func TestARecipeThatIsBrokenFails(t *testing.T) {
 	for _, c := range []struct{ name, old, now, want string }{
 		{"none", "", "", ""},

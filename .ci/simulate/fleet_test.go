@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A machine with one core that gets jobs at random has the queue that theory says: at 0.8 of what it can do, jobs of one
-// length take three times as long as their work, on average.
+// The queue of a machine with one core and random arrivals is as theory predicts: at 80% load, jobs of equal length
+// take three times as long as their work, on average.
 func TestAQueueIsAsTheorySays(t *testing.T) {
 	var c clock
 	m := &machine{clock: &c, cores: 1}
@@ -35,13 +35,13 @@ func TestAQueueIsAsTheorySays(t *testing.T) {
 	}
 }
 
-// Whatever fails, everybody is answered, and only those wait whom it concerns.
+// After any failure, everybody is answered, and only those affected by it wait.
 func TestAFailureIsWaitedOut(t *testing.T) {
 	calm := plan{gateways: 2, workers: 4, shards: 4, postgres: 4, perSecond: 50, lasts: time.Minute, sessions: 10_000, costs: measured()}
 	for name, c := range map[string]struct {
 		change func(*plan)
-		least  time.Duration // of what some have to wait
-		most   time.Duration // of what anybody has to wait
+		least  time.Duration // how long at least somebody waits
+		most   time.Duration // how long anybody waits at most
 	}{
 		"nothing":    {func(*plan) {}, 0, 100 * time.Millisecond},
 		"a worker":   {func(p *plan) { p.dead = 1 }, takeover - time.Second, time.Minute},

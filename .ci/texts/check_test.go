@@ -9,7 +9,7 @@ import (
 	"testing/fstest"
 )
 
-// fourTexts is a file with more texts than a package may have where they are used.
+// fourTexts is a file with more texts for people than a package may have outside of its file of texts.
 const fourTexts = `package planted
 
 func all() []string {
@@ -68,7 +68,7 @@ func TestAScatteredPackageIsTakenOffTheList(t *testing.T) {
 	}
 }
 
-// What people read is printed wherever it stands, and however it begins.
+// check lists the texts that people read, wherever they are and however they begin.
 func TestWhatIsPrinted(t *testing.T) {
 	for name, c := range map[string]struct {
 		file, source string
@@ -105,7 +105,7 @@ func TestWhatIsPrinted(t *testing.T) {
 	}
 }
 
-// The program itself.
+// The program itself passes the check.
 func TestTheProgramsTextsStandTogether(t *testing.T) {
 	var out bytes.Buffer
 	if _, err := check(&out, os.DirFS("../.."), program(), scattered()); err != nil {

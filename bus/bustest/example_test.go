@@ -8,8 +8,8 @@ import (
 	"parley/bus/sqlitebus"
 )
 
-// The tests of a bus are these two functions: each promise of package bus is a test below TestBus.
-// The suites of a store, of a channel and of its book are called in the same way: sessionstest.Run,
+// These two functions are all the tests that a bus needs: each promise of package bus is a subtest of TestBus. The
+// suites for a store, a channel and a channel's book are called in the same way: sessionstest.Run,
 // channelstest.RunChannel and channelstest.RunBook.
 func ExampleRun() {
 	harness := bustest.Harness{
@@ -26,7 +26,7 @@ func ExampleRun() {
 		},
 		Simulated: true,
 	}
-	TestMain := func(m *testing.M) { bustest.Main(m, harness) } // lets the suite start and kill processes of its own
+	TestMain := func(m *testing.M) { bustest.Main(m, harness) } // lets the suite start and kill its own processes
 	TestBus := func(t *testing.T) { bustest.Run(t, harness) }
 
 	_, _ = TestMain, TestBus

@@ -21,7 +21,7 @@ import (
 
 const patience = 30 * time.Second
 
-// counted counts the subscriptions that are made, and those that last.
+// counted counts all subscriptions and the open ones.
 type counted struct {
 	bus.Events
 	made, last atomic.Int64
@@ -41,7 +41,7 @@ func (c *counted) Subscribe(ctx context.Context, feed bus.Feed, after uint64) (i
 type rig struct {
 	*testing.T
 	counted
-	other bus.Events // another process of the fleet; the same bus where there is no fleet
+	other bus.Events // another process of the fleet, or the same bus without a fleet
 	bus   interface {
 		bus.Events
 		Close() error
@@ -49,7 +49,7 @@ type rig struct {
 	hub *fanout.Hub
 }
 
-// onEach runs a test over SQLite's bus and, where there is one, over Redis's.
+// onEach runs a test over the bus of SQLite and, if available, over that of Redis.
 func onEach(t *testing.T, test func(r *rig)) {
 	t.Run("sqlite", func(t *testing.T) {
 		b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(t.TempDir(), "bus.db")})
@@ -103,14 +103,14 @@ func (r *rig) join(after uint64, resumed bool) *fanout.Watcher {
 	return w
 }
 
-// A reader reads what a watcher gets, one by one.
+// A reader reads the items that a watcher gets, one by one.
 type reader struct {
 	r     *rig
 	w     *fanout.Watcher
 	items []*fanout.Item
 }
 
-// next returns the next event; nil where some were lost.
+// next returns the next event, or nil for a gap.
 func (v *reader) next() *fanout.Item {
 	v.r.Helper()
 	ctx, cancel := context.WithTimeout(v.r.Context(), patience)
@@ -130,7 +130,7 @@ func (v *reader) next() *fanout.Item {
 	return i
 }
 
-// want checks that the next events have these numbers, and returns the id of the last.
+// want checks that the next events have these numbers, and returns the id of the last one.
 func (v *reader) want(numbers ...int) (id uint64) {
 	v.r.Helper()
 	for _, n := range numbers {
@@ -193,7 +193,7 @@ func TestAWatcherGoesOnWhereItWas(t *testing.T) {
 		one := first.want(1)
 		three := first.want(2, 3)
 
-		again := r.reader(r.join(one, true)) // from what the hub has
+		again := r.reader(r.join(one, true)) // from what the hub holds
 		again.want(2, 3)
 		again.w.Leave()
 		first.w.Leave()
@@ -205,7 +205,7 @@ func TestAWatcherGoesOnWhereItWas(t *testing.T) {
 			r.Errorf("it is at %d, want %d", at, five)
 		}
 
-		// Who has been away for longer makes the hub read more of the past; the others go on.
+		// A watcher that was away for longer makes the hub read more of the past, and other watchers go on.
 		older := r.reader(r.join(one, true))
 		older.want(2, 3, 4, 5)
 		r.emit(6)
@@ -215,7 +215,7 @@ func TestAWatcherGoesOnWhereItWas(t *testing.T) {
 	})
 }
 
-// An event that another gateway has passed on may be unknown to this one yet.
+// A watcher may come with the id of an event that another gateway has already passed on and this one hasn't seen.
 func TestAWatcherKnowsMoreThanTheRoom(t *testing.T) {
 	onEach(t, func(r *rig) {
 		elsewhere := fanout.New(r, func(e bus.Event) []byte { return []byte(e.News.ID) })
@@ -240,7 +240,7 @@ func TestAWatcherWhoWasAwayForTooLongIsTold(t *testing.T) {
 		v := r.reader(r.join(0, false))
 		r.emit(1)
 		one := v.want(1)
-		r.join(one+uint64(24*time.Hour.Microseconds()), false) // of another bus
+		r.join(one+uint64(24*time.Hour.Microseconds()), false) // an id of another bus
 		v.w.Leave()
 		for range 5 {
 			r.emit(make([]int, 4000)...)
@@ -285,7 +285,7 @@ func TestASlowWatcherIsToldAndDelaysNobody(t *testing.T) {
 			for i := range 500 {
 				r.emit(n + i)
 			}
-			for got := ""; got != fmt.Sprint(n+499); { // without a loss
+			for got := ""; got != fmt.Sprint(n+499); { // without a gap
 				i := fast.next()
 				if i == nil {
 					r.Fatal("the fast one was told of a loss")

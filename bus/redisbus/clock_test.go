@@ -9,8 +9,8 @@ import (
 	"parley/bus"
 )
 
-// setBack has the server's clock be behind all that was numbered, as it is when it
-// was an hour ahead and is set right. At that moment it also looks set forward.
+// setBack makes the server's clock lag behind all numbers, as if it had been an hour ahead and was corrected. At that
+// moment the clock also seems to have been set forward.
 func (r *rig) setBack() {
 	r.Helper()
 	r.ok("set", r.redis.Set(r.Context(), "parley:{0}:clock", time.Now().Add(time.Hour).UnixMicro(), 0).Err())
@@ -69,7 +69,7 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// What is buried or forgotten does not go by the server's clock alone.
+// Dead letters and forgetting don't depend on the server's clock alone.
 func TestClockSetBackAndTheDead(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, testLease)

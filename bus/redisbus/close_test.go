@@ -13,7 +13,7 @@ import (
 	"parley/bus/redisbus"
 )
 
-// within waits for what must not take longer.
+// within fails the test if f takes longer than d.
 func (r *rig) within(d time.Duration, what string, f func()) {
 	r.Helper()
 	done := make(chan struct{})
@@ -28,7 +28,7 @@ func (r *rig) within(d time.Duration, what string, f func()) {
 	}
 }
 
-// Close does not wait for a server that is away, whatever is under way.
+// Close doesn't wait for a server that is away, whatever calls are pending.
 func TestCloseInAnOutage(t *testing.T) {
 	t.Parallel()
 	for name, outage := range map[string]func(r *rig) (end func()){
@@ -78,7 +78,7 @@ func TestCloseInAnOutage(t *testing.T) {
 	}
 }
 
-// Whoever begins to watch in an outage may go again, or wait until it is over.
+// A caller who subscribes during an outage may give up, or wait until it is over.
 func TestSubscribeInAnOutage(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, testLease)
@@ -114,10 +114,10 @@ func TestSubscribeInAnOutage(t *testing.T) {
 	watchers.Wait()
 }
 
-// The ends of the last turns are emitted right before the bus is closed.
+// Events that are emitted right before Close, such as the ends of the last turns, are sent.
 func TestWhatIsEmittedLastIsSent(t *testing.T) {
 	t.Parallel()
-	const many = 300 // more than one call takes
+	const many = 300 // more than one call can carry
 	r := newRig(t, testLease)
 	other := r.another(testLease, newNetwork())
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -140,7 +140,7 @@ func TestWhatIsEmittedLastIsSent(t *testing.T) {
 	t.Errorf("%d of %d events came", next, many)
 }
 
-// Close waits for events that are no longer in the buffer, but still behind other calls.
+// Close waits for events that have left the buffer but are still queued behind other calls.
 func TestCloseSendsEventsThatAreOnTheirWay(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, testLease)
@@ -172,7 +172,7 @@ func TestCloseSendsEventsThatAreOnTheirWay(t *testing.T) {
 	t.Error("the event has not come")
 }
 
-// Pieces of one part of an answer that follow one another at once are sent together.
+// Consecutive pieces of one block of an answer are sent in one call.
 func TestPiecesOfAnAnswerAreSentTogether(t *testing.T) {
 	t.Parallel()
 	const pieces = 300

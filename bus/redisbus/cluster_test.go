@@ -28,7 +28,7 @@ func connectMasters(t testing.TB, url string) (masters []*redis.Client) {
 	t.Helper()
 	_, hosts, _ := strings.Cut(url, "://")
 	first, _, _ := strings.Cut(hosts, ",")
-	slots, err := connect(t, "redis://"+first).ClusterSlots(context.Background()).Result() // also after the test
+	slots, err := connect(t, "redis://"+first).ClusterSlots(context.Background()).Result() // also used after the test
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func connectMasters(t testing.TB, url string) (masters []*redis.Client) {
 	return masters
 }
 
-// A bus that is cut into shards on a Cluster keeps all promises, also while slots move and masters are replaced.
+// A bus in shards on a Cluster keeps all promises, even while slots move and masters are replaced.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	x := redistest.NewCluster(t)
@@ -73,7 +73,7 @@ func clusterTraffic(t *testing.T, x *redistest.Cluster, prefix string) *traffic 
 	return all
 }
 
-// checkIdle checks that nothing is left on the masters.
+// checkIdle checks that the masters have nothing left.
 func checkIdle(t *testing.T, x *redistest.Cluster, prefix string) {
 	t.Helper()
 	for _, c := range x.Masters(t) {
@@ -85,8 +85,8 @@ func checkIdle(t *testing.T, x *redistest.Cluster, prefix string) {
 	}
 }
 
-// When a master of the Cluster is replaced in the middle of traffic, nothing that was accepted is lost, and nothing that
-// was settled comes again.
+// When a master of the Cluster is replaced during traffic, no accepted message is lost, and no settled message
+// returns.
 func testMastersAreReplaced(t *testing.T, x *redistest.Cluster) {
 	const prefix = "replaced"
 	traffic := clusterTraffic(t, x, prefix)
@@ -112,7 +112,7 @@ func testMastersAreReplaced(t *testing.T, x *redistest.Cluster) {
 	checkIdle(t, x, prefix)
 }
 
-// Slots move to another node in the middle of traffic.
+// Traffic goes on while slots move to another node.
 func testSlotsMove(t *testing.T, x *redistest.Cluster) {
 	const prefix = "moved"
 	traffic := clusterTraffic(t, x, prefix)
@@ -132,7 +132,7 @@ func testSlotsMove(t *testing.T, x *redistest.Cluster) {
 	checkIdle(t, x, prefix)
 }
 
-// What is wrong with the address of a Cluster is said in words.
+// The error for each wrong address of a Cluster explains the problem.
 func TestClusterRefuses(t *testing.T) {
 	t.Parallel()
 	node, alone := redistest.New(t, "--cluster-enabled", "yes"), redistest.New(t)
@@ -153,8 +153,8 @@ func TestClusterRefuses(t *testing.T) {
 	}
 }
 
-// A bus is cut into another number of shards once nothing is in it and nobody has it open, and still knows what was
-// published.
+// A bus can change its number of shards once it is empty and no process has it open. It still knows which messages
+// were published.
 func TestRecut(t *testing.T) {
 	t.Parallel()
 	s := redistest.New(t)
@@ -189,7 +189,7 @@ func TestRecut(t *testing.T) {
 			ok(b.Publish(t.Context(), inbound, m))
 			m.ID = fmt.Sprint(round-1, "/", k)
 			if round > 0 {
-				ok(b.Publish(t.Context(), inbound, m)) // it is known, and dropped
+				ok(b.Publish(t.Context(), inbound, m)) // the id is known, so the message is dropped
 			}
 		}
 		ok(b.Close())

@@ -9,7 +9,7 @@ import (
 	"parley/bus/redisbus/redistest"
 )
 
-// Two bots may share a server, each with a database of its own.
+// Two bots can share a server if each uses its own database.
 func TestDatabasesAreApart(t *testing.T) {
 	t.Parallel()
 	s := redistest.New(t)

@@ -12,7 +12,7 @@ import (
 	"parley/bus/redisbus"
 )
 
-// Mailboxes that stand nowhere are found when a bus is opened.
+// Opening a bus finds mailboxes that are missing in every queue, and puts them back.
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	const lease = time.Second
@@ -59,7 +59,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// What is broken in one topic stays there.
+// A broken topic doesn't affect others.
 func TestTopicBroken(t *testing.T) {
 	t.Parallel()
 	const lease = time.Second
@@ -86,7 +86,7 @@ func TestTopicBroken(t *testing.T) {
 	r.finish(l, "b")
 }
 
-// A server that is out of memory takes no more mail, but what it has is worked off.
+// A server that is out of memory accepts no new messages, but those that it has are processed.
 func TestOutOfMemory(t *testing.T) {
 	t.Parallel()
 	const lease = 500 * time.Millisecond
@@ -99,7 +99,7 @@ func TestOutOfMemory(t *testing.T) {
 		t.Error("a server without memory takes mail")
 	}
 	r.finish(r.claim("k2"), "b")
-	r.nothingDue(2 * lease) // the lease is extended all the same
+	r.nothingDue(2 * lease) // the lease is extended anyway
 	r.checkHeld(l)
 	r.finish(l, "a")
 	_, release, err := r.Hold(t.Context(), "name")
@@ -111,7 +111,7 @@ func TestOutOfMemory(t *testing.T) {
 	r.idle()
 }
 
-// Whoever takes a token and dies delays the mail for a moment only.
+// A process that takes a wake token and dies delays the messages only for a moment.
 func TestWakeTokenLost(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, testLease)
@@ -146,8 +146,7 @@ func TestWakeTokenLost(t *testing.T) {
 	r.finish(l, "a")
 }
 
-// News of mail that is lost with the connection is made up for by the next round
-// of extensions.
+// If a notification about new messages is lost with its connection, the next round of extensions makes up for it.
 func TestNoteLost(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, testLease)
@@ -168,7 +167,8 @@ func TestNoteLost(t *testing.T) {
 	r.ok("settle", l.Settle(t.Context(), bus.End{Done: next[0].Seq}))
 }
 
-// What waits costs little beside its body, and what has gone leaves nothing but its id and, for some minutes, who had it.
+// A waiting message uses little memory besides its body. A settled one leaves only its id and, for some minutes,
+// which process had its mailbox.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, testLease, "--appendonly", "no")

@@ -11,7 +11,7 @@ import (
 	"parley/bus"
 )
 
-// What one process forgets, all do.
+// When one process forgets something, all processes do.
 func TestForgetInTheFleet(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, testLease)
@@ -69,8 +69,8 @@ func TestForgetInTheFleet(t *testing.T) {
 	r.idle()
 }
 
-// An answer to Forget is an end: what is emitted then is not forgotten, also where
-// the fleet hears of it twice.
+// An answer to Forget ends the forgetting: events emitted afterwards are kept, even if the fleet hears of the request
+// twice.
 func TestForgetHeardTwice(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, testLease)

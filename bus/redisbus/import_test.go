@@ -22,7 +22,7 @@ func (r *rig) importer(id string) *redisbus.Importer {
 	return in
 }
 
-// message is the n-th message of another bus.
+// message returns the n-th message of another bus.
 func message(n int64, key string) redisbus.StoredMessage {
 	id := fmt.Sprint("m", n)
 	return redisbus.StoredMessage{Topic: inbound, Message: bus.Message{ID: id, Key: key, Seq: n, Body: []byte("body of " + id)}}
@@ -45,7 +45,7 @@ func TestImport(t *testing.T) {
 		dead[i].Attempts, dead[i].Reason, dead[i].BuriedAt = 10, "given up: no answer", time.UnixMicro(1_700_000_000_000_000)
 	}
 	day := time.Now().UnixMicro() / (24 * time.Hour).Microseconds()
-	// Cut off at any point, it is begun anew from the first.
+	// An import that is cut off at any point starts over from the first message.
 	for cut := range len(all) + 1 {
 		in := r.importer("move")
 		for _, l := range all[:cut] {
@@ -70,7 +70,7 @@ func TestImport(t *testing.T) {
 	if want := "[later m5 0 long m1 0 long m3 0 long m4 0 tried m2 4 waits m6 0 waits m7 0]"; fmt.Sprint(ids) != want {
 		t.Errorf("there are %v, want %v", ids, want)
 	}
-	r.publish("long", "old", "older") // a platform hands over again what it has before
+	r.publish("long", "old", "older") // a platform delivers again what it delivered before
 	first := r.claim("long")
 	if fence := first.Claim().Fence; fence < time.Now().Add(50*time.Second).UnixMicro() {
 		t.Errorf("fence %d is below those of the other bus", fence)
@@ -81,7 +81,7 @@ func TestImport(t *testing.T) {
 		t.Errorf("it is claimed for the %dth time, want the 5th", n)
 	}
 	r.finish(second, "m2")
-	r.finish(r.claim("waits"), "m6", "m7") // urgent mail ends its wait
+	r.finish(r.claim("waits"), "m6", "m7") // an urgent message ends the wait
 	r.nothingDue(testLease)
 	buried, err := r.DeadLetters(t.Context(), inbound, "", 10)
 	r.ok("dead letters", err)

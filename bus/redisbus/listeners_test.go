@@ -25,7 +25,7 @@ func (r *rig) published() (calls int) {
 	return calls
 }
 
-// turnStart is an event for three feeds: the session's, the channel's and the server's.
+// turnStart returns an event for three feeds: the session's, the channel's and the server's.
 func turnStart(turn string) bus.Event {
 	return bus.Event{Type: bus.TurnStart, Session: "s", Turn: turn, Route: bus.Address{Channel: "telegram", Chat: "1"}}
 }
@@ -58,7 +58,7 @@ func TestEventsArePublishedWhereSomebodyListens(t *testing.T) {
 	if n := r.published() - before; n != 1 {
 		t.Errorf("%d PUBLISH for one feed that is watched and two that are not", n)
 	}
-	// What nobody has listened to is there for those who join.
+	// Events that nobody listened to are kept for later subscribers.
 	held, err := other.HeldEvents(ctx, bus.SessionFeed("s"))
 	r.ok("held events", err)
 	if len(held) != 2 || held[0].Turn != "unseen" {
@@ -74,7 +74,7 @@ func TestEventsArePublishedWhereSomebodyListens(t *testing.T) {
 	}
 }
 
-// A server that does not tell who listens gets everything to publish.
+// If a server doesn't reveal who listens, the bus publishes every event.
 func TestEventsWhereListenersAreSecret(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, testLease)
@@ -131,14 +131,14 @@ func TestReleaseTellsThoseWhoWait(t *testing.T) {
 	before = r.published()
 	released := time.Now()
 	release()
-	if took := (<-got).Sub(released); took > 500*time.Millisecond { // by itself it asks after a second at the earliest
+	if took := (<-got).Sub(released); took > 500*time.Millisecond { // without the notification it asks after a second at the earliest
 		t.Errorf("the waiter got the name after %v", took)
 	}
 	if n := r.published() - before; n != 1 {
 		t.Errorf("%d PUBLISH for one who waits", n)
 	}
 
-	// A process of the release before waits by listening.
+	// A process of the previous release waits by listening.
 	older := r.redis.Subscribe(t.Context(), "parley:{0}:released")
 	defer func() { r.ok("stop listening", older.Close()) }()
 	_, err := older.Receive(t.Context())

@@ -16,9 +16,8 @@ import (
 	"parley/bus/redisbus/redistest"
 )
 
-// These benchmarks measure what mail costs a Redis of their own, which keeps no
-// file: what a message costs while it waits, and what is left of a session when
-// its mail has gone.
+// These benchmarks measure the memory that messages use in a Redis of their own, without a file: for a waiting
+// message, and for a session whose messages are settled.
 
 const benchBody = 512
 
@@ -43,13 +42,13 @@ func newStock(b *testing.B) *stock {
 			b.Error(err)
 		}
 	})
-	s.publish(0, 1, 1) // what there is one of, however many sessions come
+	s.publish(0, 1, 1) // create the keys that exist once, however many sessions there are
 	s.work(1)
 	s.before = s.used()
 	return s
 }
 
-// used is how many bytes Redis uses.
+// used returns how many bytes Redis uses.
 func (s *stock) used() int64 {
 	s.b.Helper()
 	info, err := s.redis.Info(s.b.Context(), "memory").Result()
@@ -69,7 +68,7 @@ func (s *stock) used() int64 {
 	return 0
 }
 
-// publish publishes so many messages to each of so many sessions.
+// publish publishes some messages to each of several sessions.
 func (s *stock) publish(first, sessions, each int) {
 	s.b.Helper()
 	const at = 256
@@ -95,7 +94,7 @@ func (s *stock) publish(first, sessions, each int) {
 	}
 }
 
-// work claims and settles until so many messages are done.
+// work claims and settles until that many messages are done.
 func (s *stock) work(messages int) {
 	s.b.Helper()
 	ctx, cancel := context.WithCancel(s.b.Context())
@@ -108,7 +107,7 @@ func (s *stock) work(messages int) {
 			for {
 				l, err := s.Claim(ctx, inbound)
 				if err != nil {
-					return // all is done
+					return // all messages are done
 				}
 				mail, err := l.Mail(s.b.Context(), 0)
 				if err == nil {
@@ -131,8 +130,7 @@ func (s *stock) work(messages int) {
 	}
 }
 
-// BenchmarkWaiting measures what a message that waits costs beside its body, alone
-// in its mailbox and among others.
+// BenchmarkWaiting measures the memory of a waiting message besides its body, alone in its mailbox and among others.
 func BenchmarkWaiting(b *testing.B) {
 	const most = 1.2 * 1024
 	for _, each := range []int{1, 20} {
@@ -153,8 +151,8 @@ func BenchmarkWaiting(b *testing.B) {
 	}
 }
 
-// BenchmarkIdle lets a million sessions have a message each (-short: 100,000), and
-// fails if anything is left of them in Redis that is not for telling duplicates.
+// BenchmarkIdle publishes and settles a message in each of a million sessions (-short: 100,000), and fails if Redis
+// then has any other keys of them than those that detect duplicates.
 func BenchmarkIdle(b *testing.B) {
 	sessions := 1_000_000
 	if testing.Short() {
@@ -173,12 +171,11 @@ func BenchmarkIdle(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// idle checks and counts what is left, by kind of key.
+// idle checks and counts the remaining keys, by kind.
 func (s *stock) idle(b *testing.B) {
 	b.Helper()
-	// Of these there is one each, however many sessions there were: the highest
-	// number given, when the fleet was in touch, the topics, a token for who waits,
-	// who looks after repairs.
+	// These keys exist once, however many sessions there were: the highest number, the last contact of the fleet, the
+	// topics, the wake token, and the process that repairs.
 	single := map[string]bool{"clock": true, "contact": true, "topics": true, "wake": true, "nudge": true, "hold": true, "waiting": true}
 	counts, rest := map[string]int{}, int64(0)
 	for _, key := range under(b, s.redis, redisbus.DefaultPrefix) {

@@ -10,13 +10,13 @@ import (
 	"parley/bus/redisbus"
 )
 
-// A claimed is a lease, and which process has it.
+// A claimed is a lease and the name of the process that has it.
 type claimed struct {
 	by    string
 	lease bus.Lease
 }
 
-// claimAll has a process claim mailboxes, each as soon as it can, until the test ends.
+// claimAll makes a process claim mailboxes, as soon as it can, until the test ends.
 func (r *rig) claimAll(by string, b *redisbus.Bus, to chan<- claimed) {
 	r.Helper()
 	ctx, cancel := context.WithCancel(r.Context())
@@ -41,7 +41,7 @@ func (r *rig) claimAll(by string, b *redisbus.Bus, to chan<- claimed) {
 	})
 }
 
-// next returns the next lease, which has to come in time.
+// next returns the next lease, and fails the test if it is late.
 func (r *rig) next(from <-chan claimed) claimed {
 	r.Helper()
 	select {
@@ -53,8 +53,8 @@ func (r *rig) next(from <-chan claimed) claimed {
 	}
 }
 
-// Mail for a session goes to the process that had it last, although others wait for mail, too. What is left when a
-// process settles comes to it again.
+// New messages of a session go to the process that had it last, even if others wait, too. So does the rest of a
+// mailbox after that process settles a part.
 func TestMailGoesToWhoHadTheSessionLast(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, testLease)
@@ -93,7 +93,7 @@ func TestMailGoesToWhoHadTheSessionLast(t *testing.T) {
 	}
 }
 
-// A process in which nobody waits for mail, and one that is closed, leave what is offered to them to others.
+// A process that doesn't wait for messages, or is closed, declines what is offered to it, and others get it.
 func TestAnOfferIsDeclined(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, testLease)
@@ -116,7 +116,7 @@ func TestAnOfferIsDeclined(t *testing.T) {
 	r.finish(r.claim("l"), "d")
 }
 
-// A process that stands still, or is told nothing, holds nothing up for long: others claim what was offered to it.
+// An offer to a process that hangs or hears nothing expires soon, and other processes claim the mailbox.
 func TestAnOfferThatIsNotHeard(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, testLease)
@@ -139,7 +139,7 @@ func TestAnOfferThatIsNotHeard(t *testing.T) {
 	r.finish(r.next(got).lease, "b")
 }
 
-// Offers change nothing of the order: mail that was due before an offer is claimed before it.
+// Offers don't change the order: a mailbox that was due before an offered one is claimed before it.
 func TestOffersKeepTheirPlace(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, testLease)
@@ -153,7 +153,7 @@ func TestOffersKeepTheirPlace(t *testing.T) {
 	}
 }
 
-// A process that has far more to do than others declines what is offered to it.
+// A process with far more work than others declines its offers.
 func TestAProcessWithFarMoreToDoDeclines(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, testLease)
@@ -174,7 +174,7 @@ func TestAProcessWithFarMoreToDoDeclines(t *testing.T) {
 	r.finish(r.next(got).lease, "b")
 	r.finish(held[0], "a0")
 	r.claimAll("mine", r.Bus, got)
-	// It has claimed something before it knows how much the others have to do.
+	// The process has claimed something before it knows how much work the others have.
 	deadline := time.Now().Add(patience)
 	for n := 0; ; n++ {
 		id := fmt.Sprint("c", n)

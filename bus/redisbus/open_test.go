@@ -14,7 +14,7 @@ import (
 func TestServerFit(t *testing.T) {
 	for _, x := range []struct {
 		version, policy string
-		remedy          string // empty: fit
+		remedy          string // empty if the server is suitable
 	}{
 		{"6.2.0", "noeviction", ""},
 		{"7.0.15", "noeviction", ""},

@@ -18,25 +18,25 @@ import (
 
 const keysUnderLoad = 40
 
-// traffic publishes to several mailboxes and works them off, whatever happens to
-// the server, as a gateway and a worker do.
+// traffic publishes to several mailboxes and settles their messages, as a gateway and a worker do, whatever happens
+// to the server.
 type traffic struct {
 	r        *rig
 	bus      bus.Bus
 	mu       sync.Mutex
-	accepted map[string]int // per key: how many were accepted
-	seen     map[string]int // per key: how many somebody has seen
-	next     map[string]int // per key: how many are known to be settled
+	accepted map[string]int // by key: how many messages were accepted
+	seen     map[string]int // by key: how many messages a worker has seen
+	next     map[string]int // by key: how many messages are known to be settled
 
 	stopped atomic.Bool
-	lossy   bool // the server may lose data: gaps are all right
+	lossy   bool // whether the server may lose data, so gaps are allowed
 }
 
 func newTraffic(r *rig) *traffic {
 	return &traffic{r: r, bus: r.Bus, accepted: map[string]int{}, seen: map[string]int{}, next: map[string]int{}}
 }
 
-// publish publishes in order to its own keys, each message until it is accepted.
+// publish publishes in order to its own keys, and repeats each message until it is accepted.
 func (x *traffic) publish(ctx context.Context, publisher, publishers int) {
 	for i := 0; !x.stopped.Load() && ctx.Err() == nil; i++ {
 		for k := publisher; k < keysUnderLoad; k += publishers {
@@ -52,7 +52,7 @@ func (x *traffic) publish(ctx context.Context, publisher, publishers int) {
 	}
 }
 
-// work settles what it claims. What was settled must not come again.
+// work settles what it claims. A settled message must not return.
 func (x *traffic) work(ctx context.Context) {
 	for {
 		l, err := x.bus.Claim(ctx, inbound)
@@ -78,8 +78,8 @@ func number(m bus.Message) (n int) {
 	return n
 }
 
-// see checks that mail is behind what was settled and goes on where somebody
-// has left off: a holder who settles may learn of it later than the next one.
+// see checks that messages continue after the settled ones and without a gap. A holder that settles may learn of that
+// later than the next holder.
 func (x *traffic) see(key string, mail []bus.Message) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -101,7 +101,7 @@ func (x *traffic) settled(key string, mail []bus.Message) {
 	x.next[key] = max(x.next[key], number(mail[len(mail)-1])+1)
 }
 
-// done says whether all that was accepted is settled.
+// done reports whether all accepted messages are settled.
 func (x *traffic) done() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -142,7 +142,7 @@ func (x *traffic) during(disturb func()) {
 	workers.Wait()
 }
 
-// more waits until that many more messages were settled.
+// more waits until n more messages are settled.
 func (x *traffic) more(n int) {
 	x.r.Helper()
 	want := x.count() + n
@@ -165,8 +165,8 @@ func TestServerKilled(t *testing.T) {
 	r.oneOutage("redis does not answer")
 }
 
-// A server that has failed over to a replica that was behind has lost mail of which a lease was told.
-// Who asks for that mail learns that there is none, and gets what comes next.
+// After a failover to a replica that was behind, the server may have lost messages that a lease has announced.
+// Reading them returns nothing, and then the messages that come next.
 func TestServerLosesTheNewestMail(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, patience)
@@ -187,7 +187,7 @@ func TestServerLosesTheNewestMail(t *testing.T) {
 	r.idle()
 }
 
-// dump returns all that the server has, by its keys.
+// dump returns all data of the server, by key.
 func (r *rig) dump() map[string]string {
 	r.Helper()
 	keys, err := r.redis.Keys(r.Context(), "*").Result()
@@ -200,7 +200,7 @@ func (r *rig) dump() map[string]string {
 	return all
 }
 
-// restore brings the server back to what it had, in one transaction.
+// restore resets the server to dumped data, in one transaction.
 func (r *rig) restore(all map[string]string) {
 	r.Helper()
 	_, err := r.redis.TxPipelined(r.Context(), func(p redis.Pipeliner) error {
@@ -213,7 +213,7 @@ func (r *rig) restore(all map[string]string) {
 	r.ok("restore", err)
 }
 
-// oneOutage checks that one line was logged as it began, and one as it ended.
+// oneOutage checks that the log has one line about the beginning of an outage, and one about its end.
 func (r *rig) oneOutage(begins string) {
 	r.Helper()
 	r.await("the end to be logged", func() bool { return strings.Contains(r.log.String(), "redis answers again") })
@@ -233,7 +233,7 @@ func TestServerLosesAllData(t *testing.T) {
 			r.ok("flush", r.redis.FlushAll(t.Context()).Err())
 		}
 		x.more(400)
-		// What was accepted before is lost; all that comes now is not.
+		// Messages accepted before are lost, but none of the new ones.
 		for k := range keysUnderLoad {
 			r.await("a message of each key", func() bool {
 				x.mu.Lock()
@@ -274,8 +274,8 @@ func (r *rig) idle() {
 	}
 }
 
-// An outage for longer than a lease must not have what is being worked on
-// claimed by somebody else, nor by ourselves.
+// After an outage that is longer than a lease, no process claims a mailbox that is still worked on, not even the one
+// that works on it.
 func TestOutageLongerThanALease(t *testing.T) {
 	t.Parallel()
 	const lease = time.Second
@@ -303,14 +303,14 @@ func TestOutageLongerThanALease(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			var waiting sync.WaitGroup
-			waiting.Go(func() { // somebody else waits for mail all the time
+			waiting.Go(func() { // another process waits for messages all the time
 				if l, err := other.Claim(ctx, inbound); err == nil {
 					t.Errorf("%s was claimed a second time", l.Claim().Key)
 				}
 			})
 			defer waiting.Wait()
 			defer cancel()
-			r.network.cut() // those who work are the last to be back
+			r.network.cut() // those who work are the last to reconnect
 			outage(r, 2*lease)
 			<-time.After(lease / 4)
 			r.network.restore()
@@ -348,7 +348,7 @@ func TestAnswerLost(t *testing.T) {
 	r.idle()
 }
 
-// Whatever was done before its answer was lost may be asked for again.
+// A call whose answer was lost may be repeated, whatever it has done.
 func TestManyAnswersLost(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 500*time.Millisecond)
@@ -363,8 +363,7 @@ func TestManyAnswersLost(t *testing.T) {
 	r.idle()
 }
 
-// A holder that was cut off and asks before it has learned of its loss is
-// refused by the server.
+// The server refuses a holder that was cut off and asks before it knows that it has lost the lease.
 func TestZombieIsFenced(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, time.Second)

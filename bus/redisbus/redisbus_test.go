@@ -19,10 +19,10 @@ import (
 	"parley/bus/redisbus/shards"
 )
 
-// testLease is shorter than the default, so that tests wait less.
+// testLease is shorter than the default, so tests wait less.
 const testLease = 2 * time.Second
 
-// networks are those of the buses that the suite has opened.
+// networks holds the network of each bus that the suite has opened.
 type networks struct {
 	mu    sync.Mutex
 	ofBus map[bustest.Bus]*network
@@ -60,7 +60,7 @@ func harness() bustest.Harness {
 	}
 }
 
-// How the prefixes begin that are on the Redis behind Sentinels, and those of buses in shards on a Cluster.
+// These prefixes mark places on the Redis behind Sentinels, and places of buses in shards on a Cluster.
 const (
 	behindSentinels = "sentinel-"
 	onCluster       = "cluster-"
@@ -69,7 +69,7 @@ const (
 // shardCount is the number of shards of the buses in these tests.
 const shardCount = 4
 
-// openPlace opens the bus at a place, which is cut into shards if the place says so.
+// openPlace opens the bus at a place, in shards if the place is on a Cluster.
 func openPlace(ctx context.Context, place string, c redisbus.Config) (bustest.Bus, error) {
 	if !strings.HasPrefix(place, onCluster) {
 		return redisbus.Open(ctx, c)
@@ -80,8 +80,8 @@ func openPlace(ctx context.Context, place string, c redisbus.Config) (bustest.Bu
 	return shards.Open(ctx, c, shardCount)
 }
 
-// envOf names the variable with the address of the Redis on which a prefix is. The suite's child
-// processes have it too.
+// envOf returns the name of the variable with the address of a prefix's Redis. The suite's child processes have the
+// variable, too.
 func envOf(prefix string) string {
 	switch {
 	case strings.HasPrefix(prefix, behindSentinels):
@@ -92,7 +92,7 @@ func envOf(prefix string) string {
 	return urlEnv
 }
 
-// connectTo returns clients of the test's own to the servers on which a prefix is: one, or all masters of a Cluster.
+// connectTo returns the test's own clients to the servers of a prefix: one server, or all masters of a Cluster.
 func connectTo(t testing.TB, prefix string) []*redis.Client {
 	t.Helper()
 	if url := os.Getenv(envOf(prefix)); !strings.HasPrefix(prefix, onCluster) {
@@ -101,7 +101,7 @@ func connectTo(t testing.TB, prefix string) []*redis.Client {
 	return connectMasters(t, os.Getenv(clusterEnv))
 }
 
-// testPrefix is a prefix of the test's own. Its keys are deleted when the test ends.
+// testPrefix returns a new prefix for a test. Its keys are deleted when the test ends.
 func testPrefix(t testing.TB, begins string) string {
 	t.Helper()
 	if os.Getenv(envOf(begins)) == "" {
@@ -121,7 +121,7 @@ func wipe(t testing.TB, place string) {
 
 func wipeOn(t testing.TB, c *redis.Client, place string) {
 	t.Helper()
-	pipe := c.Pipeline() // the keys of one call would have to be in one slot of a Cluster
+	pipe := c.Pipeline() // not one call: its keys would have to be in one slot of a Cluster
 	for _, key := range under(t, c, place) {
 		pipe.Del(context.Background(), key)
 	}
@@ -130,8 +130,8 @@ func wipeOn(t testing.TB, c *redis.Client, place string) {
 	}
 }
 
-// mayRemain tells which keys may remain when all mail has gone: those whose number does
-// not grow with the number of mailboxes, or that expire.
+// mayRemain reports whether a key may remain after all messages are settled: because it expires, or because the
+// number of such keys doesn't grow with the number of mailboxes.
 func mayRemain(key string) bool {
 	_, name, _ := strings.Cut(key, "}:")
 	kind, _, _ := strings.Cut(name, ":")
@@ -161,7 +161,7 @@ func residue(t testing.TB, place string, b bustest.Bus) (left []string) {
 func nextDay(t testing.TB, place string) {
 	t.Helper()
 	for _, c := range connectTo(t, place) {
-		for days := 3; days >= 0; days-- { // the oldest first: each makes room for the next
+		for days := 3; days >= 0; days-- { // the oldest first, to make room for the next
 			moveKnown(t, c, place, time.Now().UnixMicro()/(24*time.Hour).Microseconds()-int64(days))
 		}
 	}

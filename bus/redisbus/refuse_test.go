@@ -9,7 +9,7 @@ import (
 	"parley/bus"
 )
 
-// A server that refuses to store is survived, and logged, like one that is away.
+// The bus survives a server that refuses to store, and logs that as it logs a server that is away.
 func TestServerRefuses(t *testing.T) {
 	t.Parallel()
 	const lease = time.Second
@@ -44,8 +44,7 @@ func TestServerRefuses(t *testing.T) {
 	}
 }
 
-// What a server that takes no connections was not given is not taken for stored, however many
-// messages are published at once.
+// Messages that never reached a server without connections don't count as stored, however many are published at once.
 func TestServerRefusesConnections(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, time.Second, "--requirepass", "first")

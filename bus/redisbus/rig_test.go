@@ -22,7 +22,7 @@ const inbound = bus.InboundTopic
 // patience is how long a test waits for something before it fails.
 const patience = 30 * time.Second
 
-// A rig is a bus on a Redis server of the test's own, with the steps that the tests share.
+// A rig is a bus on the test's own Redis server, with steps that several tests use.
 type rig struct {
 	*testing.T
 	*redisbus.Bus
@@ -40,7 +40,7 @@ func newRig(t *testing.T, lease time.Duration, args ...string) *rig {
 	return r
 }
 
-// another opens one more bus on the same server, through a network of its own.
+// another opens one more bus on the same server, through another network.
 func (r *rig) another(lease time.Duration, way *network) *redisbus.Bus {
 	r.Helper()
 	b, err := redisbus.Open(r.Context(), redisbus.Config{
@@ -71,7 +71,7 @@ func (r *rig) publish(key string, ids ...string) {
 	}
 }
 
-// claim claims a mailbox, and fails the test if it is not that of key.
+// claim claims a mailbox, and fails the test unless its key is key.
 func (r *rig) claim(key string) bus.Lease {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
@@ -84,7 +84,7 @@ func (r *rig) claim(key string) bus.Lease {
 	return l
 }
 
-// nothingDue checks that no mailbox can be claimed for a while.
+// nothingDue checks that for a while no mailbox can be claimed.
 func (r *rig) nothingDue(while time.Duration) {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), while)
@@ -94,7 +94,7 @@ func (r *rig) nothingDue(while time.Duration) {
 	}
 }
 
-// finish settles a lease, and fails the test if its mail is not that with these ids.
+// finish settles a lease, and fails the test unless its messages have these ids.
 func (r *rig) finish(l bus.Lease, ids ...string) {
 	r.Helper()
 	mail := r.mailAfter(l, 0)
@@ -108,7 +108,7 @@ func (r *rig) finish(l bus.Lease, ids ...string) {
 	r.ok("settle", l.Settle(r.Context(), bus.End{Done: mail[len(mail)-1].Seq}))
 }
 
-// checkHeld checks that a lease is ours, once that is known.
+// checkHeld waits until the bus knows whether it holds a lease, and fails the test if it doesn't.
 func (r *rig) checkHeld(l bus.Lease) {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
@@ -116,7 +116,7 @@ func (r *rig) checkHeld(l bus.Lease) {
 	r.ok("held", l.Held(ctx))
 }
 
-// mailAfter waits for mail beyond a number.
+// mailAfter waits for messages after a number.
 func (r *rig) mailAfter(l bus.Lease, after int64) []bus.Message {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
@@ -126,7 +126,7 @@ func (r *rig) mailAfter(l bus.Lease, after int64) []bus.Message {
 	return mail
 }
 
-// await waits until cond holds.
+// await waits until cond returns true.
 func (r *rig) await(what string, cond func() bool) {
 	r.Helper()
 	bustest.Await(r, what, cond)

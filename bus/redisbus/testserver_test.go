@@ -24,14 +24,14 @@ import (
 
 const (
 	urlEnv = "PARLEY_TEST_REDIS_URL"
-	// sentinelEnv is for the suite's child processes: TestSentinels sets it.
+	// sentinelEnv is the variable that TestSentinels sets for the suite's child processes.
 	sentinelEnv = "PARLEY_TEST_SENTINEL_URL"
-	clusterEnv  = "PARLEY_TEST_CLUSTER_URL" // likewise: TestCluster sets it
+	clusterEnv  = "PARLEY_TEST_CLUSTER_URL" // the same for TestCluster
 	howToRun    = "these tests need Redis: install redis-server, or name it in " + redistest.ProgramEnv + ", or set " + urlEnv
 )
 
-// TestMain runs the tests on the Redis named in the environment, else on one of
-// their own. Child processes of the suite are told which.
+// TestMain runs the tests on the Redis named in the environment, or else on a Redis of their own, and passes its
+// address on to the suite's child processes.
 func TestMain(m *testing.M) {
 	if os.Getenv(urlEnv) != "" {
 		bustest.Main(m, harness())
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
-		os.Exit(m.Run()) // they are skipped
+		os.Exit(m.Run()) // without a Redis the tests are skipped
 	}
 	os.Setenv(urlEnv, s.URL())
 	code := m.Run()
@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// connect is a client of the test's own.
+// connect returns the test's own client.
 func connect(t testing.TB, url string) *redis.Client {
 	t.Helper()
 	var c *redis.Client
@@ -75,7 +75,7 @@ func connect(t testing.TB, url string) *redis.Client {
 	return c
 }
 
-// under lists the keys of a prefix.
+// under returns the keys of a prefix.
 func under(t testing.TB, c *redis.Client, prefix string) (keys []string) {
 	t.Helper()
 	for cursor, more := uint64(0), true; more; more = cursor != 0 {
@@ -88,13 +88,13 @@ func under(t testing.TB, c *redis.Client, prefix string) (keys []string) {
 	return keys
 }
 
-// A network is what lies between one bus and the server. A test can cut it, and can
-// have it lose the server's answers.
+// A network is the connection between one bus and the server. A test can cut it, and can make it lose the server's
+// answers.
 type network struct {
 	mu     sync.Mutex
 	closed bool
-	deaf   string // the next call that contains this text is to lose its answer
-	every  int    // every so many calls one loses its answer; 0 means none
+	deaf   string // the next call that contains this text loses its answer
+	every  int    // each n-th call loses its answer; 0 means none
 	calls  int
 	conns  map[net.Conn]bool
 }
@@ -129,7 +129,7 @@ type networkConn struct {
 	deaf    atomic.Bool
 }
 
-// Write makes Read fail if what is written is the call whose answer is to be lost.
+// Write makes Read fail if p contains the call whose answer is to be lost.
 func (c *networkConn) Write(p []byte) (int, error) {
 	g := c.network
 	g.mu.Lock()
@@ -144,8 +144,7 @@ func (c *networkConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// Read waits for the answer also if that is to be lost: by then the server has done
-// what it was asked for.
+// Read waits for the answer even if it is to be lost, so the server has done the call by then.
 func (c *networkConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if c.deaf.Load() {
@@ -161,7 +160,7 @@ func (g *network) loseAnswer(text string) {
 	g.deaf = text
 }
 
-// loseEvery makes every n-th call lose its answer; 0 ends that.
+// loseEvery makes each n-th call lose its answer. 0 ends that.
 func (g *network) loseEvery(n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

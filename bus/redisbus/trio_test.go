@@ -16,7 +16,7 @@ import (
 	"parley/tools/testlog"
 )
 
-// trioRig is a rig whose buses find their server by Sentinels.
+// trioRig returns a rig whose buses find their server through Sentinels.
 func trioRig(t *testing.T, x *redistest.Trio, prefix string) *rig {
 	t.Helper()
 	r := &rig{T: t, network: newNetwork(), log: new(testlog.Buffer), redis: connect(t, x.URL())}
@@ -33,7 +33,7 @@ func trioRig(t *testing.T, x *redistest.Trio, prefix string) *rig {
 	return r
 }
 
-// With Sentinels the bus keeps all its promises.
+// Through Sentinels, the bus keeps all its promises.
 func TestSentinels(t *testing.T) {
 	t.Parallel()
 	x := redistest.NewTrio(t)
@@ -43,8 +43,7 @@ func TestSentinels(t *testing.T) {
 	bustest.Run(t, h)
 }
 
-// When the master is replaced in the middle of traffic, nothing that was accepted is lost, and
-// nothing that was settled comes again.
+// When the master is replaced during traffic, no accepted message is lost, and no settled message returns.
 func TestMasterIsReplaced(t *testing.T) {
 	t.Parallel()
 	x := redistest.NewTrio(t)
@@ -77,8 +76,8 @@ func TestMasterIsReplaced(t *testing.T) {
 	r.idle()
 }
 
-// A master that has lost its last replica goes on alone, also as another process, and waits for a replica again
-// once it has one.
+// A master that has lost its last replica continues alone, even for a new process, and waits for a replica again once
+// it has one.
 func TestMasterGoesOnAlone(t *testing.T) {
 	t.Parallel()
 	x := redistest.NewTrio(t)
@@ -105,12 +104,12 @@ func TestMasterGoesOnAlone(t *testing.T) {
 	r.finish(r.claim("k"), "with a replica", "alone", "as another process", "with a replica again")
 }
 
-// isLate reports whether a server has not answered in time, as may happen on a busy machine.
+// isLate reports whether the error is that of a server that didn't answer in time, as happens on a busy machine.
 func isLate(err error) bool {
 	return err != nil && (strings.Contains(err.Error(), "deadline exceeded") || strings.Contains(err.Error(), "i/o timeout"))
 }
 
-// What is wrong with the address of Sentinels is said in words.
+// The error for each wrong address of Sentinels explains the problem.
 func TestSentinelsRefuse(t *testing.T) {
 	t.Parallel()
 	node := redistest.New(t, "--requirepass", "of-redis")
@@ -132,7 +131,7 @@ func TestSentinelsRefuse(t *testing.T) {
 		"redis+sentinel://:of-redis@" + locked + "/mail":                         "this Sentinel needs a password, which isn't the one for Redis",
 		"redis+sentinel://:of-redis@" + locked + "/mail?sentinel_password=wrong": "this Sentinel doesn't accept",
 	} {
-		opening.Go(func() { // each takes as long as a dial may
+		opening.Go(func() { // each takes as long as a dial may take
 			_, err := redisbus.Open(t.Context(), redisbus.Config{URL: address})
 			for tries := 0; tries < 20 && isLate(err); tries++ {
 				_, err = redisbus.Open(t.Context(), redisbus.Config{URL: address})

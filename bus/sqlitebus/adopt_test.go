@@ -14,8 +14,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// openAdopting opens a bus over a database that it could share with others, and first takes over the
-// files of other buses.
+// openAdopting opens a bus with a shared database, which first takes over the files of other buses.
 func openAdopting(t *testing.T, dir string, files ...string) *sqlitebus.Bus {
 	t.Helper()
 	b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(dir, "bus.db"), Database: func(ctx context.Context) (*sqldb.DB, error) {
@@ -42,8 +41,7 @@ func publish(t *testing.T, b *sqlitebus.Bus, key string, ids ...string) {
 	}
 }
 
-// take claims the next mailbox, settles its mail, buries the last message if dead is true, and
-// returns the ids.
+// take claims the next mailbox, settles its messages, buries the last one if dead is true, and returns the ids.
 func take(t *testing.T, b *sqlitebus.Bus, dead bool) (ids []string) {
 	t.Helper()
 	l, err := b.Claim(t.Context(), bus.InboundTopic)
@@ -78,8 +76,8 @@ func closeBus(t *testing.T, b *sqlitebus.Bus) {
 	}
 }
 
-// A bus takes over all that another file of a bus has, however often it does so, also while and
-// after it works on what it has taken.
+// A bus takes over everything in another bus's file, even repeatedly, and even while it works on what it has taken
+// over.
 func TestABusTakesOverAnother(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "other.db")
@@ -126,8 +124,7 @@ func TestABusTakesOverAnother(t *testing.T) {
 	closeBus(t, b)
 }
 
-// If two buses have given the same numbers to different messages, none is lost and mailboxes keep
-// their order.
+// If two buses gave the same numbers to different messages, none is lost, and mailboxes keep their order.
 func TestABusTakesOverMessagesOfTheSameNumbers(t *testing.T) {
 	dir := t.TempDir()
 	b := openAdopting(t, dir)
@@ -152,8 +149,7 @@ func TestABusTakesOverMessagesOfTheSameNumbers(t *testing.T) {
 	}
 }
 
-// What a bus has in a database that it shares is moved to a file of its own, also if that is
-// repeated.
+// A bus can move out of a shared database into a file of its own, even if the move is repeated.
 func TestABusIsSplitOff(t *testing.T) {
 	dir := t.TempDir()
 	own := filepath.Join(dir, "own.db")
@@ -176,7 +172,7 @@ func TestABusIsSplitOff(t *testing.T) {
 	}
 	closeBus(t, left)
 	b = open(t, own)
-	publish(t, b, "b", "a1") // known
+	publish(t, b, "b", "a1") // a known id
 	for _, want := range [][]string{{"a1", "a2"}, {"b1"}} {
 		if got := take(t, b, false); !slices.Equal(got, want) {
 			t.Errorf("a mailbox has %q, want %q", got, want)
@@ -184,8 +180,7 @@ func TestABusIsSplitOff(t *testing.T) {
 	}
 }
 
-// While the file is purged, messages that are published wait, and none is refused; a lease that is
-// held meanwhile stays so.
+// While the file is purged, publishing waits but never fails, and held leases stay held.
 func TestPublishingWaitsWhileTheFileIsPurged(t *testing.T) {
 	dir := t.TempDir()
 	var db *sqldb.DB

@@ -1,6 +1,6 @@
 package sqlitebus
 
-// Keys lists what is kept for single keys, in memory and on disk.
+// Keys returns the keys that have state in memory or on disk.
 func (b *Bus) Keys() (keys []string, err error) {
 	b.sched.mu.Lock()
 	for _, t := range b.sched.topics {
@@ -25,17 +25,17 @@ func (b *Bus) Keys() (keys []string, err error) {
 	return keys, rows.Err()
 }
 
-// Flush waits until what was settled is gone from the disk.
+// Flush waits until settled messages are deleted from the disk.
 func (b *Bus) Flush() { b.db.Flush() }
 
-// Deadlines counts the mailboxes that have a deadline.
+// Deadlines returns how many mailboxes have a deadline.
 func (b *Bus) Deadlines() int {
 	b.sched.mu.Lock()
 	defer b.sched.mu.Unlock()
 	return len(b.sched.deadlines)
 }
 
-// Reserved is the number on disk below which every fence is.
+// Reserved returns the number on disk that is greater than every fence.
 func (b *Bus) Reserved() (n int64, err error) {
 	err = b.db.Read.QueryRow(`SELECT coalesce((SELECT value FROM meta WHERE name = ?), 0)`, metaClock).Scan(&n)
 	return n, err

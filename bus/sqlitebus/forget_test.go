@@ -12,8 +12,7 @@ import (
 	"parley/bus/bustest"
 )
 
-// What was answered long ago, what waits and what was given up: all of it has
-// left its text in the file.
+// Forget removes the text of old answers, waiting messages and dead letters from the file.
 func TestForgetLeavesNoTrace(t *testing.T) {
 	path := bustest.FilePlace(t)
 	b := open(t, path)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A child that is being started has the lock's file open until it runs its own program.
+// A child process that is being started has the file of the lock open until it runs its own program.
 func TestChildrenDoNotKeepTheLock(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "bus.db")

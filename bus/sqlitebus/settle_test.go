@@ -50,8 +50,8 @@ func crashed(t *testing.T, path string) (ids []string) {
 	return ids
 }
 
-// Who settles the last message of a mailbox waits for no flush. A crash right afterwards
-// brings the message back, one a little later does not.
+// Settling the last message of a mailbox doesn't wait for a flush. A crash right afterwards brings the message back;
+// a crash a little later doesn't.
 func TestSettlingTheLastMessageSharesALaterFlush(t *testing.T) {
 	path := bustest.FilePlace(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -99,8 +99,8 @@ func TestSettlingTheLastMessageSharesALaterFlush(t *testing.T) {
 	})
 }
 
-// What the disk did not let go of when it was settled is forgotten too, whether or not the mailbox
-// has other messages, and those stay as they were.
+// Forget also reaches settled messages that are still on the disk, whether or not the mailbox has others, and leaves
+// the others alone.
 func TestForgetReachesWhatTheDiskKeeps(t *testing.T) {
 	for name, later := range map[string][]string{"alone": nil, "before others": {"second", "third"}} {
 		t.Run(name, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestForgetReachesWhatTheDiskKeeps(t *testing.T) {
 	}
 }
 
-// storedIDs returns the ids of the messages on the disk, in their order.
+// storedIDs returns the ids of the messages on the disk, in order.
 func storedIDs(t *testing.T, db *sql.DB) (ids []string) {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), "SELECT id FROM message ORDER BY seq")
@@ -199,7 +199,7 @@ func storedIDs(t *testing.T, db *sql.DB) (ids []string) {
 	return ids
 }
 
-// A settled message that the disk did not let go of is none of the mailbox's anymore.
+// A settled message that is still on the disk no longer counts as part of its mailbox.
 func TestWhatTheDiskKeepsOfASettledMessageIsNotCounted(t *testing.T) {
 	path := bustest.FilePlace(t)
 	b := open(t, path)
@@ -260,8 +260,8 @@ func TestWhatTheDiskKeepsOfASettledMessageIsNotCounted(t *testing.T) {
 	}
 }
 
-// Messages that the disk did not let go of when they were settled, as when it is full, go with the next
-// settlement, or when the bus is closed: otherwise the next process would take them for mail.
+// Settled messages that couldn't be deleted, for example from a full disk, are deleted with the next settlement or
+// when the bus is closed. Otherwise the next process would deliver them again.
 func TestWhatTheDiskKeepsOfASettlementGoesLater(t *testing.T) {
 	for name, later := range map[string]func(t *testing.T, b *sqlitebus.Bus, handle func(key string)){
 		"with the next settlement": func(_ *testing.T, b *sqlitebus.Bus, handle func(key string)) {

@@ -43,10 +43,10 @@ func TestMain(m *testing.M) { bustest.Main(m, harness()) }
 
 func TestBus(t *testing.T) { bustest.Run(t, harness()) }
 
-// sharedName is the name of the files in which a bus shares its database with others.
+// sharedName is the name of files in which a bus shares its database with other components.
 const sharedName = "shared.db"
 
-// A sharedBus is a bus whose messages are published in the writes of another component.
+// A sharedBus is a bus whose messages are published in the transactions of another component.
 type sharedBus struct {
 	*sqlitebus.Bus
 	db    *sqldb.DB
@@ -66,8 +66,8 @@ func openShared(ctx context.Context, c sqlitebus.Config) (b *sharedBus, err erro
 	return b, nil
 }
 
-// Publish publishes a message in a write that also inserts a row, if it is as the messages that
-// other components publish.
+// Publish publishes a message in a transaction that also inserts a row. Urgent and delayed messages, which other
+// components never publish, are published directly.
 func (b *sharedBus) Publish(ctx context.Context, topic bus.Topic, m bus.Message) error {
 	if m.Urgent || !m.NotBefore.IsZero() {
 		return b.Bus.Publish(ctx, topic, m)
@@ -92,7 +92,7 @@ func (b *sharedBus) Publish(ctx context.Context, topic bus.Topic, m bus.Message)
 
 func (b *sharedBus) Close() error { return b.close() }
 
-// What another component publishes in its own writes is published as by Publish.
+// Publishing in another component's transaction keeps all promises of Publish.
 func TestSharedBus(t *testing.T) {
 	h := harness()
 	h.NewPlace = func(t testing.TB) string { return filepath.Join(t.TempDir(), sharedName) }
@@ -115,8 +115,8 @@ func open(t *testing.T, path string) *sqlitebus.Bus {
 	return b
 }
 
-// A database that the bus shares with others is not opened by a process that may not have it, and is
-// closed before another process may.
+// A shared database is opened only by the process that holds the bus, and is closed before another process can hold
+// it.
 func TestSharedDatabaseIsOpenedByTheHolderAlone(t *testing.T) {
 	path := bustest.FilePlace(t)
 	opens := func() (b *sqlitebus.Bus, shared *sqldb.DB, err error) {
@@ -188,7 +188,7 @@ func TestFailedOpenFreesTheFile(t *testing.T) {
 	}
 }
 
-// stampOf claims one message and returns its fence and an event's id.
+// stampOf claims one message and returns its fence and the id of an event.
 func stampOf(t *testing.T, b *sqlitebus.Bus, id string) (fence int64, event uint64) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -221,7 +221,7 @@ func stampOf(t *testing.T, b *sqlitebus.Bus, id string) (fence int64, event uint
 	return l.Claim().Fence, event
 }
 
-// A bus that was in use tomorrow is one whose clock was set back since.
+// Numbers keep growing when the clock is set back: here the bus was last used tomorrow.
 func TestNumbersGrowWhenTheClockGoesBack(t *testing.T) {
 	path := bustest.FilePlace(t)
 	var fence int64
@@ -231,7 +231,7 @@ func TestNumbersGrowWhenTheClockGoesBack(t *testing.T) {
 		<-time.After(24 * time.Hour)
 		fence, event = stampOf(t, b, "a")
 	})
-	synctest.Test(t, func(t *testing.T) { // the fake clock begins anew
+	synctest.Test(t, func(t *testing.T) { // the fake clock starts over
 		if now := time.Now().UnixMicro(); now >= fence {
 			t.Fatalf("the clock, %d, has not gone back behind %d", now, fence)
 		}

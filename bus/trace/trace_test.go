@@ -9,7 +9,7 @@ import (
 	"parley/bus/trace"
 )
 
-// The ids outlive releases: processes of two releases add to one trace.
+// Ids stay the same across releases, so processes of two releases write to one trace.
 func TestIDsStayTheSame(t *testing.T) {
 	of := trace.Of("telegram:1:2")
 	for _, c := range []struct{ got, want string }{

@@ -19,7 +19,7 @@ import (
 	"parley/cmd/parley/terminal"
 )
 
-// What is in deploy cannot run here, so it is read and held against the program.
+// The files in deploy can't run here, so these tests parse them and compare them with the program.
 
 func deployed(t *testing.T, name string) string {
 	t.Helper()
@@ -30,7 +30,7 @@ func deployed(t *testing.T, name string) string {
 	return string(raw)
 }
 
-// accepts tells whether the program takes these arguments.
+// accepts fails the test unless the program accepts these arguments.
 func accepts(t *testing.T, args []string) {
 	t.Helper()
 	parser, err := newParser(&cli{}, terminal.Terminal{Out: io.Discard, Err: io.Discard})
@@ -50,7 +50,7 @@ func accepts(t *testing.T, args []string) {
 // An instruction is one of a Dockerfile's.
 type instruction struct{ name, args string }
 
-// stages reads a Dockerfile, as far as ours go.
+// stages parses a Dockerfile, as far as ours go.
 func stages(t *testing.T, text string) (names []string, of map[string][]instruction) {
 	t.Helper()
 	known := []string{"FROM", "RUN", "COPY", "ARG", "ENV", "USER", "VOLUME", "EXPOSE", "STOPSIGNAL", "ENTRYPOINT", "CMD", "WORKDIR"}
@@ -140,8 +140,8 @@ func TestDockerfile(t *testing.T) {
 	}
 }
 
-// flatten reads the YAML of compose files as far as ours go: each value under
-// its path, with dots between and numbers for the elements of a list.
+// flatten parses the YAML of compose files, as far as ours go. It returns each value by its path, with dots between
+// the keys and numbers for the elements of a list.
 func flatten(t *testing.T, text string) map[string]string {
 	t.Helper()
 	type level struct {
@@ -179,7 +179,7 @@ func flatten(t *testing.T, text string) map[string]string {
 	return values
 }
 
-// words reads a list that stands on one line.
+// words parses a list that is on one line.
 func words(t *testing.T, list string) (all []string) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(list), &all); err != nil {
@@ -188,7 +188,7 @@ func words(t *testing.T, list string) (all []string) {
 	return all
 }
 
-// bytesOf reads an amount of memory as Go, systemd and Compose write it.
+// bytesOf parses an amount of memory in the notation of Go, systemd or Compose.
 func bytesOf(t *testing.T, text string) int {
 	t.Helper()
 	at := strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' })
@@ -211,8 +211,8 @@ func number(t *testing.T, text string) int {
 	return n
 }
 
-// checkComposed looks at what all shapes have in common: the services come back, have their secrets, are
-// bounded and checked, run what the image holds, and mount volumes that there are.
+// checkComposed checks what all compose files have in common: services restart, have their secrets, limits and health
+// checks, run a program of the image, and mount volumes that exist.
 func checkComposed(t *testing.T, file map[string]string, config string, services ...string) {
 	t.Helper()
 	for _, service := range services {
@@ -225,7 +225,7 @@ func checkComposed(t *testing.T, file map[string]string, config string, services
 			}
 		}
 	}
-	// It is bounded, and clears up before it is ended.
+	// The memory is limited, and the program frees memory before it reaches the limit.
 	soft, hard := bytesOf(t, file["services.parley.environment.GOMEMLIMIT"]), bytesOf(t, file["services.parley.mem_limit"])
 	if soft < 256<<20 || hard < soft+soft/4 {
 		t.Errorf("memory is bounded by %d and %d", soft, hard)
@@ -246,7 +246,7 @@ func checkComposed(t *testing.T, file map[string]string, config string, services
 	}
 }
 
-// checkServing looks at the commands that serve and at the volumes, and returns how many serve.
+// checkServing checks the commands that serve and the volumes, and returns how many commands serve.
 func checkServing(t *testing.T, volumes map[string]string, files ...map[string]string) (served int) {
 	t.Helper()
 	for _, file := range files {
@@ -266,8 +266,8 @@ func checkServing(t *testing.T, volumes map[string]string, files ...map[string]s
 	return served
 }
 
-// One machine: a process, whose home is the volume that the fleet's file mounts too, so that it notices
-// whose home that is.
+// On one machine, one process serves. Its home is the volume that the fleet's file also mounts, so that it notices a
+// home of the fleet.
 func TestCompose(t *testing.T) {
 	t.Parallel()
 	one, fleet := flatten(t, deployed(t, "compose.yaml")), flatten(t, deployed(t, "compose.fleet.yaml"))
@@ -295,8 +295,8 @@ func TestComposeOfAFleet(t *testing.T) {
 			t.Errorf("Redis runs as %s, without %s", redis, want)
 		}
 	}
-	// Two gateways and the workers, and while they are replaced as many again.
-	const conns = 12 // that a component of a process opens at most
+	// Two gateways and the workers, twice while they are replaced.
+	const conns = 12 // the most connections that one component of a process opens
 	processes := 2 * (2 + number(t, many["services.worker.deploy.replicas"]))
 	_, most, _ := strings.Cut(words(t, fleet["services.postgres.command"])[2], "=")
 	if number(t, most) < processes*home.StorePools*conns {
@@ -369,7 +369,7 @@ func TestUnit(t *testing.T) {
 	}
 	for key, want := range map[string]string{
 		"DynamicUser": "yes", "NoNewPrivileges": "yes", "ProtectSystem": "strict", "ProtectHome": "yes", "CapabilityBoundingSet": "",
-		"Delegate": "memory pids", "ProtectControlGroups": "no", // or commands are not bounded together
+		"Delegate": "memory pids", "ProtectControlGroups": "no", // otherwise commands share no limit
 		"Restart": "always", "StartLimitIntervalSec": "0", "RestartPreventExitStatus": fmt.Sprint(exitConfig), "StateDirectoryMode": "0700",
 	} {
 		if got := settings[key]; len(got) != 1 || got[0] != want {
@@ -419,8 +419,8 @@ func TestUnit(t *testing.T) {
 	}
 }
 
-// checkDropIn looks whether what is to lie beside the unit changes settings that the
-// unit has, and only those that are in the way of bubblewrap.
+// checkDropIn checks that the drop-in changes only settings that the unit has, and only those that prevent
+// bubblewrap.
 func checkDropIn(t *testing.T, unit map[string][]string) {
 	t.Helper()
 	for line := range strings.SplitSeq(deployed(t, "parley-bubblewrap.conf"), "\n") {
@@ -437,7 +437,7 @@ func checkDropIn(t *testing.T, unit map[string][]string) {
 	}
 }
 
-// The example scrapes what the program serves, with a scope that there is.
+// The example scrapes a path that the program serves, with a scope that exists.
 func TestDeployedScrape(t *testing.T) {
 	t.Parallel()
 	text := deployed(t, "prometheus.yaml")

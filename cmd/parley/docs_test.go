@@ -12,7 +12,7 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// goSource returns the program's Go files, without tests, with a NUL between two.
+// goSource returns the Go files of the program, without tests, separated by NUL.
 func goSource(t *testing.T, top string) string {
 	t.Helper()
 	var source strings.Builder
@@ -31,7 +31,7 @@ func goSource(t *testing.T, top string) string {
 	return source.String()
 }
 
-// The messages that docs/troubleshooting.md explains are the program's own words.
+// docs/troubleshooting.md quotes messages that the program really has.
 func TestTroubleshootingQuotesTheProgram(t *testing.T) {
 	top := filepath.Join("..", "..")
 	source := goSource(t, top)
@@ -52,7 +52,7 @@ func TestTroubleshootingQuotesTheProgram(t *testing.T) {
 	}
 }
 
-// What the pages link to in this repository is there.
+// Links in the pages to files of this repository have a target.
 func TestPagesLinkToWhatThereIs(t *testing.T) {
 	top := filepath.Join("..", "..")
 	pages, err := filepath.Glob(filepath.Join(top, "*.md"))
@@ -84,7 +84,7 @@ func TestPagesLinkToWhatThereIs(t *testing.T) {
 	}
 }
 
-// The addresses of docs/models.md are ones that the configuration takes.
+// The configuration accepts the URLs in docs/models.md.
 func TestModelAddressesAreTaken(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "models.md"))
 	if err != nil {
@@ -103,8 +103,8 @@ func TestModelAddressesAreTaken(t *testing.T) {
 	}
 }
 
-// What docs/recipes.md names is there or added by its recipes: files, folders, functions and types. Whether
-// their code fits, .ci/recipes finds out.
+// The files, folders, functions and types that docs/recipes.md names exist, or its recipes add them. .ci/recipes
+// checks whether their code compiles.
 func TestRecipesNameWhatThereIs(t *testing.T) {
 	top := filepath.Join("..", "..")
 	page, err := os.ReadFile(filepath.Join(top, "docs", "recipes.md"))
@@ -147,7 +147,7 @@ func TestRecipesNameWhatThereIs(t *testing.T) {
 	}
 }
 
-// The tables of docs/protocol name functions that there are, in the packages in which they are.
+// The tables of docs/protocol name functions that exist in the packages they are listed with.
 func TestTheProtocolNamesWhoWrites(t *testing.T) {
 	top := filepath.Join("..", "..")
 	pages, err := filepath.Glob(filepath.Join(top, "docs", "protocol", "*.md"))
@@ -160,7 +160,7 @@ func TestTheProtocolNamesWhoWrites(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var waiting []string // those whose package is named behind them
+		var waiting []string // names whose package follows them
 		for _, span := range regexp.MustCompile("(of )?`([\\w./]+)`").FindAllStringSubmatch(string(raw), -1) {
 			name := span[2]
 			if regexp.MustCompile(`^(agent|bus|channels|cmd|sessions|tools|docs)/`).MatchString(name) {
@@ -210,7 +210,7 @@ func declares(t *testing.T, dir, name string) bool {
 	return false
 }
 
-// The tour stays one of a quarter of an hour.
+// The tour stays short enough for a quarter of an hour.
 func TestTheTourIsShort(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "architecture.md"))
 	if err != nil {

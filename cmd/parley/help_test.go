@@ -14,7 +14,7 @@ import (
 	"parley/cmd/parley/terminal"
 )
 
-// leaves are the commands that do something, by their words.
+// leaves returns the commands that do something, by their words.
 func leaves(t *testing.T) map[string]*kong.Node {
 	t.Helper()
 	parser, err := newParser(&cli{}, terminal.Terminal{})
@@ -30,7 +30,7 @@ func leaves(t *testing.T) map[string]*kong.Node {
 	return found
 }
 
-// Each command's help shows how it is called, and the program takes what it shows.
+// The help of each command shows examples, and the program accepts them.
 func TestHelpShowsExamples(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")
@@ -72,7 +72,7 @@ func TestHelpShowsExamples(t *testing.T) {
 	}
 }
 
-// The scripts know every command, and a shell takes them.
+// The completion scripts know every command, and shells accept the scripts.
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")

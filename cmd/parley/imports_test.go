@@ -1,6 +1,5 @@
-// This file holds the import rules: which package may import which, who owns which
-// library, what no package has, and how JSON is written. It reads the source; it runs
-// none of it.
+// This file has the import rules: which package may import which, which package owns which library, what no package
+// has, and how JSON is written. It reads the source and runs none of it.
 
 package main_test
 
@@ -22,12 +21,12 @@ import (
 
 const module = "parley"
 
-// ground is the one package that all others may import without a line that says so.
+// ground is the one package that every other package may import without listing it.
 const ground = "tools/plainjson"
 
-// A rule says what the code of one package, or with "/..." of those below it that
-// have no line of their own, may import from this module: only from layers below.
-// Everybody may import the standard library; tests may import any package, of cmd its suites.
+// A rule lists the packages of this module that a package may import, all from lower layers. A path that ends in
+// "/..." covers the packages below it that have no rule of their own. The standard library is always allowed, and
+// tests may import any package, but from cmd only suites.
 type rule struct {
 	path  string
 	layer int
@@ -40,17 +39,17 @@ func rules() []rule {
 		{"sessions", 1, nil},
 		{"tools/spelling", 0, nil}, // the ground under every "did you mean"
 		{"tools", 1, []string{"tools/spelling"}},
-		{"tools/target", 0, nil},    // the ground under all that decides where calls go
-		{"deploy", 0, nil},          // files that the program hands out
-		{"tools/plainhttp", 0, nil}, // the ground under all that asks servers nearby
-		{"tools/posting", 0, nil},   // the ground under all that posts where the operator says
-		{"tools/process", 0, nil},   // the ground under whatever serves
+		{"tools/target", 0, nil},    // for packages that decide where calls go
+		{"deploy", 0, nil},          // files that the program gives out
+		{"tools/plainhttp", 0, nil}, // for packages that send requests to servers nearby
+		{"tools/posting", 0, nil},   // for packages that post to places in the settings
+		{"tools/process", 0, nil},   // for packages that serve
 		{"tools/testlog", 0, nil},
 		{"tools/testrace", 0, nil},
 		{ground, 0, nil},
 		{"channels/markup/document", 0, nil},
 		{"channels/markup", 1, []string{"channels/markup/document"}},
-		{"sessions/sqldb", 1, nil}, // the ground under all that is kept in SQL
+		{"sessions/sqldb", 1, nil}, // for packages that store data in SQL
 
 		{"bus/redisbus/master", 1, nil},
 		{"bus/redisbus/sentinel", 2, []string{"bus/redisbus/master"}},
@@ -96,7 +95,7 @@ func rules() []rule {
 		{"tools/web", 2, []string{"tools", "tools/documents/pages", "tools/target"}},
 		{"tools/canvas", 3, []string{"tools", "tools/sandbox"}},
 		{"tools/shell", 3, []string{"tools", "tools/sandbox"}},
-		{"tools/documents/pages", 1, nil}, // the ground under what reads documents and what shows them
+		{"tools/documents/pages", 1, nil}, // for packages that read or show documents
 		{"tools/documents/charset", 1, nil},
 		{"tools/documents/pdf", 2, []string{"tools/documents/pages"}},
 		{"tools/documents/office", 3, []string{"tools/documents/charset", "tools/documents/pages", "tools/documents/table"}},
@@ -104,13 +103,13 @@ func rules() []rule {
 		{"tools/documents", 4, []string{
 			"tools", "tools/documents/office", "tools/documents/pages", "tools/documents/pdf", "tools/documents/table", "tools/sandbox",
 		}},
-		{"tools/ignore", 1, nil}, // the ground under what searches a workspace
+		{"tools/ignore", 1, nil}, // for packages that search a workspace
 		{"tools/files", 2, []string{"tools", "tools/documents/pages", "tools/ignore"}},
 		{"tools/code/symbols", 1, nil},
 		{"tools/code", 2, []string{"tools", "tools/code/symbols", "tools/ignore"}},
-		{"tools/mcp/lines", 1, nil},  // the ground under what speaks with programs
-		{"tools/mcp/pins", 1, nil},   // the ground under what is accepted
-		{"tools/mcp/signin", 1, nil}, // and under what is signed in to
+		{"tools/mcp/lines", 1, nil},  // for packages that talk to programs by lines
+		{"tools/mcp/pins", 1, nil},   // for packages that accept servers
+		{"tools/mcp/signin", 1, nil}, // for packages that sign in to servers
 		{"tools/mcp", 3, []string{"tools", "tools/mcp/lines", "tools/mcp/pins", "tools/mcp/signin", "tools/sandbox"}},
 		{"tools/skills/folder", 2, []string{"tools"}},
 		{"tools/skills", 3, []string{"tools", "tools/sandbox", "tools/skills/folder"}},
@@ -128,7 +127,7 @@ func rules() []rule {
 		{"channels/backoff", 2, nil},
 		{"agent/llm", 2, []string{"tools"}},
 		{"agent/journal", 2, []string{"sessions"}},
-		{"agent/frames", 1, nil}, // the ground under all that writes for models what is whose
+		{"agent/frames", 1, nil}, // for packages that tell models whose words are whose
 		{"agent/prompt", 2, []string{"agent/frames"}},
 		{"agent/task", 3, []string{"bus", "sessions", "tools", "agent/journal"}},
 		{"agent/quota", 2, []string{"bus"}},
@@ -142,10 +141,10 @@ func rules() []rule {
 		{"agent/shortfall", 3, []string{"agent/llm"}},
 		{"agent/pictures", 2, nil},
 		{"agent/ownfiles", 3, []string{"agent/pictures", "sessions"}},
-		{"agent/audio", 1, nil}, // the ground under what hears and what speaks
+		{"agent/audio", 1, nil}, // for speech recognition and speech
 		{"agent/transcribe", 2, []string{"agent/audio"}},
 		{"agent/speech", 2, []string{"agent/audio"}},
-		{"agent/blocks", 3, []string{"agent/excerpt", "bus", "sessions", "tools"}}, // the ground under all that shows watchers what the log has
+		{"agent/blocks", 3, []string{"agent/excerpt", "bus", "sessions", "tools"}}, // for packages that show watchers what the log has
 		{"agent/stream", 4, []string{"bus", "agent/blocks", "agent/llm"}},
 		{"agent/estimate", 3, []string{"agent/llm"}},
 
@@ -154,7 +153,7 @@ func rules() []rule {
 		{"channels/console/past", 3, nil},
 		{"channels/console", 4, []string{"channels", "channels/backoff", "channels/console/past", "channels/console/typedfiles", "channels/markup", "bus"}},
 		{"channels/web", 3, []string{"channels", "channels/markup", "bus", "sessions"}},
-		{"channels/web/page", 1, nil}, // files that browsers get
+		{"channels/web/page", 1, nil}, // files for browsers
 		{"channels/discord", 4, []string{"channels", "channels/backoff", "channels/discord/socket", "channels/markup", "bus"}},
 		{"channels/slack/events", 3, nil},
 		{"channels/slack/files", 3, []string{"channels", "channels/markup", "bus"}},
@@ -179,7 +178,7 @@ func rules() []rule {
 		{"agent/openai/window", 3, []string{"agent/llm"}},
 		{"agent/openai/toollist", 2, []string{"tools"}},
 		{"agent/openai/thinktags", 2, nil},
-		{"agent/openai/wire", 3, []string{"agent/llm"}}, // the ground under all that reads what servers write
+		{"agent/openai/wire", 3, []string{"agent/llm"}}, // for packages that read what servers write
 		{"agent/openai/increment", 2, nil},
 		{"agent/openai/responses", 4, []string{"agent/llm", "agent/openai/thinktags", "agent/openai/wire"}},
 		{"agent/openai", 5, []string{
@@ -187,7 +186,7 @@ func rules() []rule {
 		}},
 		{"agent/prices", 3, []string{"agent/llm"}},
 		{"agent/failover", 3, []string{"agent/llm"}},
-		{"agent/demo", 4, []string{"agent/llm", "agent/transcript", "tools"}}, // reads what it was sent as a model does
+		{"agent/demo", 4, []string{"agent/llm", "agent/transcript", "tools"}}, // reads its input as a model does
 		{"agent/agenttest", 4, []string{"agent/transcript"}},
 		{"agent/attached", 3, []string{"bus", "sessions", "agent/journal"}},
 		{"agent/sessioncache", 3, []string{"agent/journal", "sessions"}},
@@ -258,8 +257,7 @@ func rules() []rule {
 			"tools/spelling",
 		}},
 
-		// Those that name implementations: of a channel, of what is remembered, and
-		// of all the rest.
+		// Only these packages name implementations.
 		{"cmd/parley/server/models", 7, []string{"agent", "agent/demo", "agent/failover", "agent/llm", "agent/openai", "agent/prices", "channels", "channels/heartbeat", "channels/welcome", "cmd/parley/config", "sessions/bill", "sessions/search"}},
 		{"cmd/parley/server/archives", 7, []string{"agent/metrics", "bus", "channels/problems", "sessions/archive", "sessions/archive/bucket", "sessions/archive/folder", "cmd/parley/config"}},
 		{"cmd/parley/server/inventory", 7, []string{"agent/metrics", "tools", "cmd/parley/api/exchange", "cmd/parley/config"}},
@@ -301,14 +299,13 @@ func rules() []rule {
 	}
 }
 
-// beforeMain tells whether a package has to do its work before the large libraries are
-// initialised, and so before main.
+// beforeMain reports whether a package has to work before the large libraries are initialized, and so before main.
 func beforeMain(dir string) bool {
 	return dir == "tools/sandbox/supervisor"
 }
 
-// libraries says for each library from elsewhere which packages may use it, so that
-// it can be exchanged there and nowhere else. Tests may use any of them.
+// libraries returns, for each third-party library, the packages that may use it, so that it can be replaced in few
+// places. Tests may use any of them.
 func libraries() map[string][]string {
 	anyAbove := []string{
 		"bus/...", "sessions/...", "tools/...", "channels", "channels/...", "agent", "agent/...", "cmd/parley", "cmd/parley/...",
@@ -359,13 +356,13 @@ func libraries() map[string][]string {
 	}
 }
 
-// covers tells whether pattern names the package dir, or with "/..." one above it.
+// covers reports whether pattern names the package dir, or ends in "/..." and names a folder above it.
 func covers(pattern, dir string) bool {
 	below, deep := strings.CutSuffix(pattern, "...")
 	return pattern == dir || deep && strings.HasPrefix(dir, below)
 }
 
-// ruleOf finds the line for the package dir: its own, or else the nearest above.
+// ruleOf returns the rule for the package dir: its own, or else the nearest one above.
 func ruleOf(dir string) (rule, bool) {
 	var best rule
 	for _, r := range rules() {
@@ -379,11 +376,11 @@ func ruleOf(dir string) (rule, bool) {
 	return best, best.path != ""
 }
 
-// An inspection collects what breaks the rules, and which packages it saw.
+// An inspection collects violations of the rules, and the packages that it saw.
 type inspection struct {
 	problems []string
-	packages map[string]bool // by folder: has it a package comment?
-	tests    map[string]bool // the same for what has tests, where the comment may stand if there is nothing else
+	packages map[string]bool // by folder: whether it has a package comment
+	tests    map[string]bool // the same for folders with tests, where the comment may be if there is no other file
 }
 
 func inspect(source fs.FS) (*inspection, error) {
@@ -453,7 +450,7 @@ func (in *inspection) file(name string, file *ast.File) {
 		return
 	}
 	in.packages[dir] = in.packages[dir] || documents(file)
-	if dir != ground && !isSuite(dir) { // suites play others' programs, which escape
+	if dir != ground && !isSuite(dir) { // suites imitate other programs, which escape characters
 		in.encoders(name, file)
 	}
 	for _, decl := range file.Decls {
@@ -471,15 +468,15 @@ func (in *inspection) file(name string, file *ast.File) {
 	}
 }
 
-// escapes lists the functions that may write JSON with the escapes that package plainjson avoids.
+// escapes returns the functions that may write JSON with the escapes that package plainjson avoids.
 func escapes() []string {
 	return []string{
-		"agent/asks.canonicalJSON", // its form is hashed, also by older releases
+		"agent/asks.canonicalJSON", // older releases hash this form, too
 		"tools/redact.escapeJSON",  // looks for secrets in either form
 	}
 }
 
-// encoders finds what writes JSON by another package than plainjson.
+// encoders reports code that writes JSON with another package than plainjson.
 func (in *inspection) encoders(name string, file *ast.File) {
 	called := ""
 	for _, spec := range file.Imports {
@@ -530,7 +527,7 @@ func (in *inspection) name(name, pkg string) {
 	}
 }
 
-// documents tells whether the file's comment introduces its package.
+// documents reports whether the file's comment introduces its package.
 func documents(file *ast.File) bool {
 	doc := file.Doc.Text()
 	if file.Name.Name == "main" {
@@ -539,7 +536,7 @@ func documents(file *ast.File) bool {
 	return strings.HasPrefix(doc, "Package "+file.Name.Name+" ")
 }
 
-// broken names the rule that an import by the package dir breaks, or nothing.
+// broken returns the rule that an import by the package dir breaks, or "".
 func broken(dir, imported string, test bool) string {
 	inner, ours := strings.CutPrefix(imported, module+"/")
 	switch first, _, _ := strings.Cut(imported, "/"); {
@@ -596,8 +593,8 @@ func isSuite(dir string) bool { return strings.HasSuffix(dir, "test") }
 
 var sentinel = regexp.MustCompile(`^[eE]rr[A-Z]`)
 
-// variables allows what never changes: sentinel errors, assertions, embedded
-// files, and what the linker stamps into main.
+// variables reports package variables that can change. It allows sentinel errors, assertions, embedded files, and
+// what the linker sets in main.
 func (in *inspection) variables(name, pkg string, decl *ast.GenDecl) {
 	if decl.Tok != token.VAR || strings.Contains(raw(decl.Doc), "//go:embed ") {
 		return
@@ -617,7 +614,7 @@ func (in *inspection) variables(name, pkg string, decl *ast.GenDecl) {
 	}
 }
 
-// raw is a comment as it stands, directives included.
+// raw returns a comment unchanged, including directives.
 func raw(doc *ast.CommentGroup) (text string) {
 	if doc != nil {
 		for _, c := range doc.List {
@@ -627,7 +624,7 @@ func raw(doc *ast.CommentGroup) (text string) {
 	return text
 }
 
-// makesError tells whether x is errors.New, fmt.Errorf or a value of an error type.
+// makesError reports whether x is errors.New, fmt.Errorf or a value of an error type.
 func makesError(x ast.Expr) bool {
 	switch x := x.(type) {
 	case *ast.UnaryExpr:
@@ -656,8 +653,9 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// Below cmd/parley lives what belongs to the command line, the composition, the settings and the home's files. What else
-// grows there belongs with its noun. There should be 30 packages; two more may begin there before they find their place.
+// Folders below cmd/parley are for the command line, the composition of the server, the settings, and the files of
+// the home. Other packages belong elsewhere. There should be 30 packages, and two more may start there before they
+// move.
 func TestCmdHasFewPackages(t *testing.T) {
 	const most = 32
 	in, err := inspect(os.DirFS("../.."))
@@ -703,7 +701,7 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
-// TestImportRulesSeeWhatIsWrong plants one fault after the other.
+// TestImportRulesSeeWhatIsWrong plants one violation after another, and each is reported.
 func TestImportRulesSeeWhatIsWrong(t *testing.T) {
 	imports := func(pkg, imported string) string {
 		doc := "Package " + pkg

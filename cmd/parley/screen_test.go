@@ -12,11 +12,11 @@ import (
 	"parley/cmd/parley/terminal"
 )
 
-// evil is what somebody could say to whoever reads it in a terminal: a title, a
-// colour, a line drawn over, C1 controls, and text turned round.
+// evil is a text that attacks a terminal: it sets a title and a color, draws over a line, uses C1 controls, and
+// reverses text.
 const evil = "a\x1b]0;owned\a\x1b[31mred\rover\u009b2Jclear\u202ereversed\u2066isolated\x7f"
 
-// What goes to programs is not touched.
+// Output for programs is not screened.
 func TestWhichCommandsAreScreened(t *testing.T) {
 	t.Parallel()
 	for command, c := range map[string]struct {
@@ -58,7 +58,7 @@ func TestWhatOthersSaidIsShownAndNotObeyed(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "reversed") || strings.Contains(string(out), "\n2026-01-01 00:00:00  parley: forged") {
 		t.Errorf("a line can be forged: %q, %v", out, err)
 	}
-	// For programs it is what was said, to the character.
+	// Programs get exactly what was said.
 	raw, err := w.Command("--json", "sessions", "main:telegram:2").Output()
 	parleytest.Must(t, err)
 	said, err := json.Marshal("over\u009b2Jclear\u202ereversed")
@@ -68,7 +68,7 @@ func TestWhatOthersSaidIsShownAndNotObeyed(t *testing.T) {
 	}
 }
 
-// What people wrote moves no cursor and turns no line in the terminal of who looks.
+// In a terminal, commands print texts of other people without escape sequences and without direction marks.
 func TestCommandsPrintNoEscapeSequences(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, parleytest.EchoModel, "")

@@ -9,7 +9,7 @@ import (
 	"parley/cmd/parley/terminal"
 )
 
-// A text that is too long to be sent is refused, and not cut.
+// An input that is too long is refused, not cut.
 func TestALongInputIsNotCut(t *testing.T) {
 	for size, refused := range map[int64]bool{maxFile: false, maxFile + 1: true} {
 		file := filepath.Join(t.TempDir(), "input")

@@ -8,7 +8,7 @@ import (
 	"parley/bus/redisbus/cluster"
 )
 
-// The slot of a tag is the one that every client of a Cluster computes.
+// Slot returns the same slot of a tag as every client of a Cluster.
 func TestSlot(t *testing.T) {
 	for tag, want := range map[string]int{"123456789": 12739, "foo": 12182, "0": 13907, "": 0} {
 		if got := cluster.Slot(tag); got != want {
@@ -17,7 +17,7 @@ func TestSlot(t *testing.T) {
 	}
 }
 
-// Each of n equal ranges of slots has one tag, and the first tag is the one of a bus that is not cut.
+// Tags returns one tag in each of n equal ranges of slots, and the first is the tag of a bus without shards.
 func TestTags(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 16, 100, 256} {
 		tags := cluster.Tags(n)

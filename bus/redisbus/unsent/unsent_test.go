@@ -7,8 +7,7 @@ import (
 	"parley/bus/redisbus/unsent"
 )
 
-// What the server's feed has of a turn goes along in the calls that send the turn's events, and pieces of
-// the answer do not go there.
+// The calls that send a turn's events also carry its events for the server's feed, without the pieces of the answer.
 func TestTheServerFeedNeedsNoCallOfItsOwn(t *testing.T) {
 	t.Parallel()
 	turn := []bus.Event{{Type: bus.TurnStart}, {Type: bus.BlockStart, Kind: "text"}}
@@ -19,7 +18,7 @@ func TestTheServerFeedNeedsNoCallOfItsOwn(t *testing.T) {
 	for i := range turn {
 		turn[i].Session, turn[i].Turn, turn[i].Route = "s", "t", bus.Address{Channel: "telegram", Chat: "1"}
 	}
-	// The beginning and the end, each twice; the block's, and the pieces as one.
+	// The beginning and the end of the turn twice each, the block's beginning once, and its pieces as one.
 	b := unsent.New()
 	for _, e := range turn {
 		b.Add(e, unsent.AllFeeds)

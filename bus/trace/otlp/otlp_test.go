@@ -19,13 +19,13 @@ import (
 	"parley/tools/testlog"
 )
 
-// An exporter is an Exporter at work, with what it counts and logs.
+// An exporter is a running Exporter, with its counts and its log.
 type exporter struct {
 	*otlp.Exporter
 	t    *testing.T
 	log  testlog.Buffer
 	stop context.CancelFunc
-	over chan struct{} // closed once Run has returned
+	over chan struct{} // closed after Run has returned
 
 	mu      sync.Mutex
 	counted map[string]int
@@ -166,7 +166,7 @@ func TestWhatTheCollectorDoesNotWantIsCounted(t *testing.T) {
 	}
 }
 
-// What nobody takes is dropped: whoever records it doesn't wait, and the process ends in time.
+// Spans that the collector doesn't accept are dropped. Recording a span never waits, and the process ends in time.
 func TestACollectorThatNeverAnswersHoldsNothingUp(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -175,7 +175,7 @@ func TestACollectorThatNeverAnswersHoldsNothingUp(t *testing.T) {
 	t.Cleanup(func() { close(release); stuck.Close() })
 	e := start(t, otlp.Collector{URL: stuck.URL + "/secret"})
 	e.Record(some(256)...)
-	<-asked // from now on nothing leaves the list
+	<-asked // from now on nothing leaves the queue
 	began := time.Now()
 	for range 100 {
 		e.Record(some(50)...)
@@ -230,7 +230,8 @@ func TestWithoutACollectorNothingIsRecorded(t *testing.T) {
 	}
 }
 
-// What was recorded for one collector goes to no other, and nobody waits until the first one wants to be asked again.
+// Spans that were recorded for one collector never go to another one, and the new one doesn't wait until the old one
+// may be asked again.
 func TestAnotherCollectorGetsNothingThatWasRecordedBefore(t *testing.T) {
 	t.Parallel()
 	for what, next := range map[string]func(at, other otlp.Collector) otlp.Collector{
@@ -266,7 +267,7 @@ func TestAnotherCollectorGetsNothingThatWasRecordedBefore(t *testing.T) {
 	}
 }
 
-// Whoever turns traces off is not told that the collector accepts spans.
+// When traces are turned off, the log doesn't say that the collector accepts spans.
 func TestWhatWaitsWhenTracesAreTurnedOffIsDropped(t *testing.T) {
 	t.Parallel()
 	c := otlptest.New(t)
@@ -281,7 +282,7 @@ func TestWhatWaitsWhenTracesAreTurnedOffIsDropped(t *testing.T) {
 	}
 }
 
-// Without TLS, headers and texts don't leave this machine, whatever a name stands for.
+// Without TLS, headers and texts never leave this machine, even if a name resolves to another address.
 func TestHeadersAndTextsStayOnThisMachineWithoutTLS(t *testing.T) {
 	t.Parallel()
 	for _, c := range []otlp.Collector{{URL: "http://192.0.2.1:1/", Text: true}, {URL: "http://192.0.2.1:1/", Headers: []string{"a: b"}}} {
@@ -291,7 +292,7 @@ func TestHeadersAndTextsStayOnThisMachineWithoutTLS(t *testing.T) {
 	}
 }
 
-// What is told of a failure does not repeat what the other side has written, which may be what was posted.
+// The report of a failure doesn't repeat what the collector answered, because the answer may contain what was sent.
 func TestABadAnswerIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	bad := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

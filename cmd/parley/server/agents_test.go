@@ -23,7 +23,7 @@ import (
 	"parley/tools/nodes/placed"
 )
 
-// newTestServer makes a server of a configuration. It does not serve.
+// newTestServer returns a server with a configuration. It doesn't serve.
 func newTestServer(t testing.TB, text string) *Server {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "parley.toml")
@@ -47,7 +47,7 @@ func newTestServer(t testing.TB, text string) *Server {
 	return assemble(t, h, Config{Settings: cfg, Models: models.Lists{"main": answering, "ops": answering}, Doctor: newTestDoctor})
 }
 
-// assemble makes the server of a configuration over an open home, without platforms and without a sandbox.
+// assemble returns a server with a configuration over an open home, without platforms and without a sandbox.
 func assemble(t testing.TB, h *home.Home, c Config) *Server {
 	t.Helper()
 	c.Role, c.Log = Both, slog.New(slog.DiscardHandler)
@@ -59,7 +59,7 @@ func assemble(t testing.TB, h *home.Home, c Config) *Server {
 	return newServer(g, c, hidden, nil, findSandbox(c, newStartup(t.Context()), nil))
 }
 
-// The agent of a session is the one that its key names, with that one's settings.
+// The key of a session names its agent, whose settings apply.
 func TestAgentOfASession(t *testing.T) {
 	s := newTestServer(t, "[agents.main]\nmax_tool_iterations = 3\n[agents.ops]\nmax_tool_iterations = 7\n[agents.mute]\n")
 	for session, want := range map[string]int{"main:console:default": 3, "ops:slack:C1/17.5": 7} {
@@ -75,8 +75,8 @@ func TestAgentOfASession(t *testing.T) {
 	}
 }
 
-// A turn does not begin before it is known how much its model reads at once, or known that its
-// server does not say.
+// A turn begins only after the server of its model has said how large the context window is, or has turned out not to
+// say it.
 func TestATurnWaitsForTheWindowOfItsModel(t *testing.T) {
 	model := agenttest.New(agenttest.Always(agenttest.Reply("fine")))
 	model.Models, model.Window = []string{"m"}, 8192
@@ -91,8 +91,7 @@ func TestATurnWaitsForTheWindowOfItsModel(t *testing.T) {
 	}
 }
 
-// What people are told of where their words go names the models of all agents with whom they
-// may talk on the channel.
+// The notice about where people's words go names the models of all agents that they can talk to on the channel.
 func TestTheModelsOfAllAgentsOfAChannelAreNamed(t *testing.T) {
 	s := newTestServer(t, `[model]
 name = "demo"
@@ -117,7 +116,7 @@ model = "far"
 	}
 }
 
-// A testDoctor stands for the desk of package doctor, which knows this package.
+// A testDoctor stands for the examiner of package doctor, which imports this package.
 type testDoctor struct{}
 
 func newTestDoctor(func() *config.Config, func(string) string, *slog.Logger) any { return testDoctor{} }
@@ -128,7 +127,8 @@ func (testDoctor) Routes() []exchange.Route {
 	return []exchange.Route{{Pattern: "GET /v1/doctor", May: exchange.Caller.IsAdmin}}
 }
 
-// The tools of an agent that works on a node are those that agents have, so each call is matched and shown like any other.
+// The tools of an agent that works on a node match the tools of other agents, so rules and displays apply to their
+// calls in the same way.
 func TestToolsThatRunOnANode(t *testing.T) {
 	s := newTestServer(t, "[agents.main]\nruns_on = \"node:pi\"\n[agents.ops]\n")
 	all := s.agents.toolbox.makeTools(&commandSandbox{})

@@ -16,8 +16,8 @@ import (
 	"parley/tools/guard"
 )
 
-// Scripts of a canvas run in a frame only, and only as long as no stranger may have written anything in its file, whoever
-// has written it last. Nothing but canvases of a fitting size is read.
+// A canvas may run scripts only in a frame, and only if no stranger can have written any part of its file, even after
+// others have changed it. Only canvases of an allowed size are read.
 func TestScriptsOfACanvas(t *testing.T) {
 	h := hometest.Open(t, t.TempDir())
 	dir, err := h.Workspaces.Open(hometest.Key(t, "42"))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The token of a home is kept from agents from its first start on.
+// Agents never see a home's token, from the first start on.
 func TestANewHomesTokenIsASecret(t *testing.T) {
 	s := newTestServer(t, "")
 	if err := s.agents.guard.Load(t.Context()); err != nil {

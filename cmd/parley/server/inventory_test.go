@@ -15,7 +15,7 @@ import (
 	"parley/cmd/parley/server/inventory"
 )
 
-// askInventory has the part serve a request, and decodes what it answers; it returns the status.
+// askInventory sends a request to the inventory, decodes the answer, and returns the status.
 func askInventory(t *testing.T, v *inventory.Inventory, pattern, target, id string, into any) int {
 	t.Helper()
 	i := slices.IndexFunc(v.Routes(), func(r exchange.Route) bool { return r.Pattern == pattern })
@@ -44,8 +44,8 @@ func inventoryOf(s *Server) *inventory.Inventory {
 	return newInventory(s.foundation, s.agents.answerer.agents)
 }
 
-// Each agent is listed with its models and the tools for which it has the capabilities, and each tool with
-// the agents that have it.
+// Each agent is listed with its models and the tools that its capabilities allow, and each tool with the agents that
+// have it.
 func TestAgentsAndToolsAreListed(t *testing.T) {
 	s := newTestServer(t, "[model]\nname = \"demo\"\n[agents.main]\ncapabilities = [\"file_read\"]\n[agents.ops]\ncapabilities = [\"network\"]\nday = 2\n[agents.mute]\ncapabilities = []\n")
 	s.settings.Load().Targets = map[string][]bus.Address{"ci": {{Channel: "telegram", Chat: "42"}}}
@@ -86,7 +86,7 @@ func TestAgentsAndToolsAreListed(t *testing.T) {
 	}
 }
 
-// Each setting in force is shown with where it comes from, and no secret with it.
+// Each setting in force is shown with its origin, and without secrets.
 func TestSettingsAreShownWithoutSecrets(t *testing.T) {
 	v := inventoryOf(newTestServer(t, "[model]\nname = \"demo\"\n[tokens.ci]\ntoken = \"xyzzy-plugh-xyzzy\"\nmay = [\"read\"]\n"))
 	var shown struct {

@@ -13,7 +13,8 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// What a row says is run has something to run, each part can do something, and no name stands twice.
+// In the list of parts, each part that is marked to run has a Run method, each part has some ability, and no name
+// occurs twice.
 func TestWhatTheListSaysOfParts(t *testing.T) {
 	names := map[string]bool{}
 	for _, p := range newTestServer(t, "").parts {
@@ -32,8 +33,7 @@ func TestWhatTheListSaysOfParts(t *testing.T) {
 	}
 }
 
-// Each request that the API serves, be it of a part, is described in docs/api.yaml, and what is described is
-// served.
+// docs/api.yaml describes each route that the API or a part serves, and each described route is served.
 func TestTheDescriptionHasEveryRoute(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "api.yaml"))
 	if err != nil {
@@ -54,7 +54,7 @@ func TestTheDescriptionHasEveryRoute(t *testing.T) {
 		}
 	}
 	for _, r := range newTestServer(t, "").front.newAPI(false).Routes() {
-		served = append(served, strings.TrimSuffix(r.Pattern, "{$}")) // which stands for this path alone
+		served = append(served, strings.TrimSuffix(r.Pattern, "{$}")) // "{$}" makes the pattern match this path alone
 	}
 	slices.Sort(described)
 	slices.Sort(served)
@@ -63,7 +63,7 @@ func TestTheDescriptionHasEveryRoute(t *testing.T) {
 	}
 }
 
-// A part that cannot load ends the start, and leaves the home to the next one.
+// If a part can't load, the start fails, and releases the home for the next process.
 func TestAStartThatFailsLeavesTheHome(t *testing.T) {
 	home := t.TempDir()
 	open := func(folder string) (*Server, error) {

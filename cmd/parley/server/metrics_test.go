@@ -13,8 +13,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// What the whole fleet shares is told by one process, and by another once that
-// one is gone, so that sums over all are right.
+// One process reports the metrics that the whole fleet shares, and another one after that process is gone, so sums
+// over all processes are right.
 func TestOneProcessTellsWhatTheFleetShares(t *testing.T) {
 	dir := t.TempDir()
 	cfg, err := config.Load(config.Options{Home: dir, Env: func(string) (string, bool) { return "", false }})

@@ -15,7 +15,7 @@ import (
 	"parley/tools/skills"
 )
 
-// Without walls whatever is run has the network, git as well.
+// Without a sandbox, everything that runs can reach the network, including git.
 func TestWhatReachesTheNetwork(t *testing.T) {
 	home := t.TempDir()
 	for name, text := range map[string]string{

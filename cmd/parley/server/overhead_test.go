@@ -9,9 +9,8 @@ import (
 	"parley/tools"
 )
 
-// BenchmarkCallOverhead measures what a call passes besides its commits and its tool: the
-// guard, the redaction of its arguments for the line of progress and of its result, and
-// the arguments for the audit.
+// BenchmarkCallOverhead measures the overhead of a tool call besides its commits and the tool itself: the guard,
+// redaction of the arguments and the result, and the arguments for the audit.
 func BenchmarkCallOverhead(b *testing.B) {
 	s := newTestServer(b, "")
 	if err := s.agents.guard.Load(b.Context()); err != nil {

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// A recorder is a part that writes down what happens to it.
+// A recorder is a part that records what happens to it.
 type recorder struct {
 	name  string
-	lasts time.Duration // how long it works on after it was told to end
+	lasts time.Duration // how long it works after it was told to stop
 	fails error         // what its Run returns at once
 	log   *diary
 }
 
-// A diary has what happened to several parts, in its order.
+// A diary records what happened to several parts, in order.
 type diary struct {
 	mu    sync.Mutex
 	lines []string
@@ -41,8 +41,8 @@ func (r recorder) Run(ctx context.Context) error {
 	return nil
 }
 
-// A stage is told to end when all that ran in the stages before has ended, whatever the order of the
-// list; those of one stage are told at the same time.
+// A stage is told to stop after everything in the stages before it has stopped, whatever the order of the list. The
+// parts of one stage are told at the same time.
 func TestTheStopGoesStageByStage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &diary{}
@@ -67,7 +67,7 @@ func TestTheStopGoesStageByStage(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		slices.Sort(d.lines[1:3]) // told at the same time
+		slices.Sort(d.lines[1:3]) // these are told at the same time
 		slices.Sort(d.lines[4:6])
 		want := []string{
 			"the stop", "front is told", "looks is told", "front has ended", "schedules is told", "worker is told", "schedules has ended", "worker has ended",
@@ -79,7 +79,7 @@ func TestTheStopGoesStageByStage(t *testing.T) {
 	})
 }
 
-// A part that cannot go on ends all others in the order of the stop, and is what the server ends with.
+// A part that fails stops all others in the usual order, and the server returns its error.
 func TestAPartThatCannotGoOnStopsTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, broken := &diary{}, errors.New("the platform rejected")
@@ -97,7 +97,7 @@ func TestAPartThatCannotGoOnStopsTheServer(t *testing.T) {
 	})
 }
 
-// Parts are found by what they can do, in the order of the list.
+// having returns the parts that have an ability, in the order of the list.
 func TestPartsAreFoundByTheirAbilities(t *testing.T) {
 	one, two := &closing{}, &closing{}
 	parts := []part{{is: one}, {is: running(nil)}, {is: two}}
@@ -109,7 +109,7 @@ func TestPartsAreFoundByTheirAbilities(t *testing.T) {
 	}
 }
 
-// A closing has something to close.
+// A closing is a part that only has Close.
 type closing struct{ closed bool }
 
 func (c *closing) Close() error { c.closed = true; return nil }

@@ -10,7 +10,7 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// A follower takes new settings, or cannot.
+// A follower is a part that accepts new settings, or refuses them.
 type follower struct {
 	err   error
 	taken int
@@ -18,7 +18,7 @@ type follower struct {
 
 func (f *follower) Reload(*config.Config) (func(), error) { return func() { f.taken++ }, f.err }
 
-// If one part cannot take the new settings, no part takes them, and the log says which one it was.
+// If one part can't accept the new settings, no part uses them, and the log names the part.
 func TestAReloadNamesThePartThatCannotTakeIt(t *testing.T) {
 	s := newTestServer(t, "[agents.main]\n")
 	var log bytes.Buffer

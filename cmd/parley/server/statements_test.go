@@ -18,19 +18,19 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// A statementCount counts statements by what they do with which table.
+// A statementCount counts SQL statements by operation and table.
 type statementCount struct {
 	mu    sync.Mutex
 	times map[string]int
-	texts map[string][]string // of each kind, as they are written
-	group map[string]bool     // the kinds of the transaction that is open
+	texts map[string][]string // the texts of each kind of statement
+	group map[string]bool     // the kinds of statements in the open transaction
 }
 
-// begunApart counts as a statement each transaction that begins a send and ends no turn: an answer
-// waits for it once more.
+// begunApart is the kind of a transaction that begins a send without ending a turn: such a send delays the answer by
+// one more transaction.
 const begunApart = "a send that is begun apart from its publication"
 
-// what finds in a statement what it does, and with which table.
+// what matches the operation and the table of a statement.
 var what = regexp.MustCompile(`^(?is)\s*(SELECT\b.*?\bFROM|INSERT(?: OR \w+)? INTO|UPDATE|DELETE FROM|WITH|\w+)\s+\(*(?:SELECT.*?FROM\s+)?(\w+)`)
 
 func (c *statementCount) add(query string) {
@@ -64,21 +64,21 @@ func (c *statementCount) take() (times map[string]int, texts map[string][]string
 	return times, texts
 }
 
-// ofAnAnswer is how often an answer runs statements of each kind. Each costs time of a processor, so
-// one more needs a reason.
+// ofAnAnswer is how often one answer runs each kind of statement. Each statement costs processor time, so an
+// additional one needs a reason.
 var ofAnAnswer = map[string]int{
-	"INSERT message": 2, "UPDATE message": 2, "DELETE message": 2, "INSERT seen": 2, // in, and out
-	"SELECT entries": 1, "INSERT entries": 2, "UPDATE sessions": 2, // C1, and C3 with C6 and C7
+	"INSERT message": 2, "UPDATE message": 2, "DELETE message": 2, "INSERT seen": 2, // the inbound and the outbound message
+	"SELECT entries": 1, "INSERT entries": 2, "UPDATE sessions": 2, // C1, and C3 together with C6 and C7
 	"INSERT reservations": 1, "INSERT spending": 1, "UPDATE reservations": 1, "UPDATE spending": 1,
-	"INSERT activity": 1, // what is counted of a turn, beside its end, where a crash cannot lose it or count it twice
+	"INSERT activity": 1, // the counts of a turn, written with its end so that a crash neither loses nor repeats them
 	"INSERT sends":    1, "INSERT parts": 1, "UPDATE parts": 1,
 }
 
-// notOfAnAnswer are the statements of which there are as many as groups of writes, which differ, and
-// those that are made from time to time.
+// notOfAnAnswer matches statements whose number doesn't depend on the number of answers: those of transactions, which
+// are grouped differently each time, and periodic ones.
 var notOfAnAnswer = regexp.MustCompile(`^(BEGIN IMMEDIATE|COMMIT|\w+ (jobs|asks|schedules|processes|tasks|purges|cursors))$`)
 
-// What an answer asks of the database of a home, in a conversation that goes on.
+// An answer in an ongoing conversation runs only the expected statements in a home's database.
 func TestWhatAnAnswerAsksOfTheHome(t *testing.T) {
 	const answers = 20
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response { return agenttest.Reply("you said " + r.Said()) }, "")
@@ -122,7 +122,7 @@ func TestWhatAnAnswerAsksOfTheHome(t *testing.T) {
 	say(answers)
 	times, texts := count.take()
 	for _, kind := range slices.Sorted(maps.Keys(times)) {
-		if most := ofAnAnswer[kind]*answers + answers/2; times[kind] > most && !notOfAnAnswer.MatchString(kind) { // some are made once in a while
+		if most := ofAnAnswer[kind]*answers + answers/2; times[kind] > most && !notOfAnAnswer.MatchString(kind) { // some run only once in a while
 			t.Errorf("%s: %d times for %d answers, want %d for each:\n%s", kind, times[kind], answers, ofAnAnswer[kind], strings.Join(texts[kind], "\n"))
 		}
 	}

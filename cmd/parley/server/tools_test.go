@@ -12,7 +12,7 @@ import (
 	"parley/tools/skills"
 )
 
-// docs/tools.md has every tool in the row of the capability that an agent needs for it.
+// docs/tools.md lists every tool in the row of the capability that it requires.
 func TestThePageOfToolsHasEveryTool(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "tools.md"))
 	if err != nil {
@@ -22,7 +22,7 @@ func TestThePageOfToolsHasEveryTool(t *testing.T) {
 	for line := range strings.Lines(string(page)) {
 		cells := strings.Split(line, "|")
 		if len(cells) != 5 {
-			continue // no row of the table of capabilities
+			continue // not a row of the table of capabilities
 		}
 		capability := strings.Trim(cells[1], "` ")
 		if capability == "none is needed" {
@@ -49,8 +49,8 @@ func TestThePageOfToolsHasEveryTool(t *testing.T) {
 	}
 }
 
-// What a tool touches it says itself, in its Spec. One that does not counts as the worst, so that people
-// would be asked about it, and rules could not be written for what it acts on.
+// Each tool declares in its Spec what it touches. A tool that doesn't would count as the most dangerous kind: every
+// call would need an approval, and no rule could match what it acts on.
 func TestEveryToolDeclaresWhatItTouches(t *testing.T) {
 	made := newTestServer(t, "").agents.toolbox.makeTools(&commandSandbox{}).With(skills.New(nil), nodes.New(nil, "")).Specs()
 	var names []string
@@ -70,7 +70,7 @@ func TestEveryToolDeclaresWhatItTouches(t *testing.T) {
 	}
 }
 
-// Only of these tools a model cannot make the results: an address that stands there it has read.
+// Only these tools return text that the model can't have written itself, so URLs in their results count as read.
 func TestWhichToolsQuote(t *testing.T) {
 	var quoting []string
 	for _, spec := range newTestServer(t, "").agents.toolbox.makeTools(&commandSandbox{}).Specs() {

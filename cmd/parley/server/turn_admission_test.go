@@ -11,8 +11,8 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// A turn begins as private only where the person is known to be alone with the bot. While the book
-// cannot say, it does not begin at all, not even as one in a group.
+// A turn is private only if the book knows that the person is alone with the bot. If the book can't be read, the turn
+// doesn't begin at all.
 func TestWhereATurnIsPrivate(t *testing.T) {
 	s := newTestServer(t, "")
 	gate := &gateway.Gate{}
@@ -28,7 +28,7 @@ func TestWhereATurnIsPrivate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	who := bus.Person{ID: "telegram:7"} // an owner of the settings: the gate reads no book
+	who := bus.Person{ID: "telegram:7"} // an owner in the settings, so the gate doesn't read the book
 	for chat, private := range map[string]bool{"7": true, "g": false, "unknown": false} {
 		if caller, ok, err := c.admit(t.Context(), who, at(chat)); caller.Private != private || !ok || err != nil {
 			t.Errorf("in %s: %+v, %v, %v; want private %v", chat, caller, ok, err, private)

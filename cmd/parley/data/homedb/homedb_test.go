@@ -199,7 +199,7 @@ func TestATakeoverThatFailsLeavesTheReleaseBefore(t *testing.T) {
 	bookBefore.SQLite = bookBefore.SQLite[:len(bookBefore.SQLite)-1]
 	for name, c := range map[string]struct {
 		harm func(dir string) error // runs before the takeover
-		lose string                 // the file whose second half is lost
+		lose string                 // the file that is away during the takeover
 		want string
 	}{
 		"a newer release has written the store": {func(dir string) error {

@@ -11,8 +11,8 @@ import (
 	"parley/tools"
 )
 
-// A server that has not answered yet holds up the first turns for a moment, those of its own agents
-// alone, and no later ones.
+// An MCP server that hasn't answered yet delays the first turns a little, only those of its own agents, and no later
+// ones.
 func TestASlowServerHoldsUpTheFirstTurnsForAMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := mcpservers.New(mcpservers.Config{

@@ -15,8 +15,8 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// The model for embeddings is asked until it and the calls in sessions have cost together what everybody may cost in a day
-// or a month, and again once more is allowed. A server of one's own that costs nothing is always asked.
+// The model for embeddings isn't asked anymore once its cost and that of the sessions reach the limit of a day or a
+// month, and is asked again when a higher limit applies. A private server that costs nothing is always asked.
 func TestCapsStopEmbeddings(t *testing.T) {
 	provider := searchtest.NewProvider(t)
 	s, err := sqlstore.Open(t.Context(), filepath.Join(t.TempDir(), "sessions.db"))
@@ -41,7 +41,7 @@ func TestCapsStopEmbeddings(t *testing.T) {
 		if err == nil {
 			_, err = s.Words().Fill(t.Context())
 		}
-		provider.Asked() // so far
+		provider.Asked() // ignore the requests so far
 		for more := true; more && err == nil; {
 			more, err = m.Fill(t.Context())
 		}
@@ -53,7 +53,7 @@ func TestCapsStopEmbeddings(t *testing.T) {
 		}
 	}
 	wantAsked("at first", true)
-	for deadline := time.Now().Add(10 * time.Second); ; <-time.After(time.Millisecond) { // what it has cost is written soon
+	for deadline := time.Now().Add(10 * time.Second); ; <-time.After(time.Millisecond) { // the cost is written shortly after
 		if cost, err := s.Bill().Noted(t.Context(), "small", time.Now(), time.Now()); err != nil || time.Now().After(deadline) {
 			t.Fatal("what it has cost is not noted", err)
 		} else if cost >= 100 {

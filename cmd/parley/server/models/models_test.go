@@ -22,8 +22,8 @@ import (
 	"parley/cmd/parley/server/models"
 )
 
-// The model that the program makes asks for no compression, which holds back
-// what is streamed, and logs what it learns of its server.
+// The program's model requests no compression, because that would delay streaming, and logs what it learns about its
+// server.
 func TestTheModelStreamsAndLogsWhatItLearns(t *testing.T) {
 	s := agenttest.New(func(q agenttest.Request) agenttest.Response {
 		if bytes.Contains(q.Body, []byte(`"stream_options"`)) {
@@ -52,8 +52,8 @@ func TestTheModelStreamsAndLogsWhatItLearns(t *testing.T) {
 	}
 }
 
-// The start says how much the model reads and from where that is known, and what is configured
-// beyond that does not hold.
+// The start logs how large the context window is and where that number comes from. A larger configured window has no
+// effect.
 func TestTheStartSaysHowLargeTheWindowIs(t *testing.T) {
 	s := agenttest.New(agenttest.Always(agenttest.Reply("fine")))
 	s.Models, s.Window = []string{"m"}, 8192
@@ -91,8 +91,8 @@ func TestTheStartSaysHowLargeTheWindowIs(t *testing.T) {
 	}
 }
 
-// Each agent asks the model that its settings name, and then its own fallbacks: a model of
-// [models], another one at the server of [model], or that of [model] itself.
+// Each agent asks the model in its settings, and then its own fallbacks: a model of [models], another model of
+// [model]'s server, or the model of [model].
 func TestEachAgentAsksItsOwnModels(t *testing.T) {
 	answer := func(server string) func(agenttest.Request) agenttest.Response {
 		return func(q agenttest.Request) agenttest.Response {
@@ -171,13 +171,13 @@ model = "demo"
 	}
 }
 
-// noMeters count nothing.
+// noMeters counts nothing.
 type noMeters struct{}
 
 func (noMeters) Model(failover.Try)      {}
 func (noMeters) Failover(string, string) {}
 
-// The protocol is that of the settings.
+// The model uses the protocol in the settings.
 func TestTheConfiguredProtocolIsAsked(t *testing.T) {
 	for setting, want := range map[string]string{`"auto"`: "/v1/chat/completions", `"chat"`: "/v1/chat/completions", `"responses"`: "/v1/responses"} {
 		s := agenttest.New(func(q agenttest.Request) agenttest.Response {
@@ -206,8 +206,7 @@ func TestTheConfiguredProtocolIsAsked(t *testing.T) {
 	}
 }
 
-// What one process finds out of a model, all know: it is left alone by another process,
-// and by one that starts later.
+// When one process finds that a model refuses its key, all processes stop asking it, including one that starts later.
 func TestAFleetLeavesAModelAlone(t *testing.T) {
 	refuses := agenttest.New(agenttest.Always(agenttest.Fail(http.StatusUnauthorized, `{"error":{"message":"bad key"}}`)))
 	answers := agenttest.New(agenttest.Always(agenttest.Reply("from the other")))
@@ -234,8 +233,7 @@ func TestAFleetLeavesAModelAlone(t *testing.T) {
 	}
 }
 
-// A budget in the file wants to know what each agent's model costs, and says where that is
-// to be written.
+// A budget requires the price of each agent's model, and the error says where to write it.
 func TestABudgetWantsThePriceOfAnAgentsModel(t *testing.T) {
 	cfg := &config.Config{Agents: map[string]config.Agent{"main": {}, "ops": {Name: "ops", Model: "unheard-of"}}}
 	s := agenttest.New(agenttest.Always(agenttest.Reply("fine")))

@@ -35,17 +35,17 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// A stage is the part on a home, with what it has told the owners.
+// A stage is the part of nodes over a home, with the notices that it has sent the owners.
 type stage struct {
 	*nodelinks.Nodes
 	t       *testing.T
 	current atomic.Pointer[config.Config]
 	mu      sync.Mutex
 	told    []string
-	broken  bool // the owners can't be told
+	broken  bool // whether notices to the owners fail
 }
 
-// newStage makes a stage; an agent may use the nodes that the settings say.
+// newStage returns a stage with these settings and an agent's own tools.
 func newStage(t *testing.T, settings *config.Config, own ...tools.Spec) *stage {
 	t.Helper()
 	if own == nil {
@@ -72,7 +72,7 @@ func newStage(t *testing.T, settings *config.Config, own ...tools.Spec) *stage {
 	return s
 }
 
-// ask makes a request to the part's routes.
+// ask sends a request to the part's routes.
 func (s *stage) ask(method, path, body string) (status int, answer string) {
 	s.t.Helper()
 	mux := http.NewServeMux()
@@ -96,16 +96,16 @@ func (s *stage) ask(method, path, body string) (status int, answer string) {
 	return w.Code, w.Body.String()
 }
 
-// A device is one that has joined.
+// A device is a device that has joined.
 type device struct {
 	s      *stage
 	name   string
 	key    ed25519.PrivateKey
 	server []byte
-	ask    []string // its rules for what people are to be asked about
+	ask    []string // its rules about which calls need an approval
 }
 
-// joinBody makes the body of a request to join.
+// joinBody returns the body of a request to join.
 func joinBody(t *testing.T, code, name string, key []byte) string {
 	t.Helper()
 	raw, err := plainjson.Marshal(wire.JoinRequest{Code: code, Name: name, Key: key})
@@ -113,7 +113,7 @@ func joinBody(t *testing.T, code, name string, key []byte) string {
 	return string(raw)
 }
 
-// join has a device join.
+// join makes a device join.
 func (s *stage) join(name string) *device {
 	s.t.Helper()
 	public, key, err := ed25519.GenerateKey(rand.Reader)
@@ -125,7 +125,7 @@ func (s *stage) join(name string) *device {
 	}
 	must(s.t, json.Unmarshal([]byte(answer), &invited))
 	var joined wire.JoinAnswer
-	for range 2 { // the first answer may have been lost
+	for range 2 { // the second time as if the first answer was lost
 		if status, answer = s.ask("POST", "/v1/nodes/join", joinBody(s.t, invited.Code, name, public)); status != http.StatusOK {
 			s.t.Fatal(answer)
 		}
@@ -134,7 +134,7 @@ func (s *stage) join(name string) *device {
 	return &device{s: s, name: name, key: key, server: joined.Key}
 }
 
-// offer opens a link, at which the device says that it has these tools and capabilities, and closes it.
+// offer opens a link, announces these tools and capabilities, and closes the link.
 func (d *device) offer(capabilities []string, names ...string) {
 	t := d.s.t
 	t.Helper()
@@ -153,7 +153,7 @@ func (d *device) offer(capabilities []string, names ...string) {
 	must(t, d.s.Load(t.Context()))
 }
 
-// accept has an owner accept a node.
+// accept accepts a node as an owner.
 func (s *stage) accept(name string) {
 	s.t.Helper()
 	if status, answer := s.ask("POST", "/v1/nodes/"+name+"/accept", "{}"); status != http.StatusOK {
@@ -162,7 +162,7 @@ func (s *stage) accept(name string) {
 	must(s.t, s.Load(s.t.Context()))
 }
 
-// settings say that the agent main may use two nodes, and that there is an MCP server.
+// settings returns a configuration with an MCP server, in which the agent main may use two nodes.
 func settings() *config.Config {
 	return &config.Config{
 		MCP:    map[string]config.MCPServer{"github": {}},
@@ -178,7 +178,8 @@ func names(set *tools.Set) (all []string) {
 	return all
 }
 
-// Agents have the accepted tools of the nodes that they may use, here or not, and no set is made twice.
+// Agents have the accepted tools of the nodes that they may use, whether or not the nodes are connected. Each set of
+// tools is built once.
 func TestToolsOfNodes(t *testing.T) {
 	s := newStage(t, settings())
 	base := tools.NewSet(tools.New(tools.Spec{Name: "pi__taken"}, func(context.Context, tools.Call, struct{}) (any, error) { return nil, nil }))
@@ -219,7 +220,7 @@ func TestToolsOfNodes(t *testing.T) {
 
 func first[A any](a A, _ bool) A { return a }
 
-// A call that goes through the tool nodes is decided about like one of the tool itself.
+// A call through the tool nodes gets the same decision as a call of the tool itself.
 func TestRulesHoldForTheToolNodes(t *testing.T) {
 	s := newStage(t, settings())
 	s.join("cam").offer([]string{"camera"}, "snap")
@@ -261,8 +262,8 @@ func TestRulesHoldForTheToolNodes(t *testing.T) {
 	}
 }
 
-// People are asked about what a node runs only if somebody has approved it, however the call reaches it. The operator's own
-// rules come first.
+// A node's rules make its calls wait for an approval, whether they come directly or through the tool nodes. The
+// operator's own rules come first.
 func TestANodeWantsItsCallsApproved(t *testing.T) {
 	c := settings()
 	c.Agents["ops"] = config.Agent{RunsOn: "node:pi"}
@@ -307,7 +308,7 @@ func TestANodeWantsItsCallsApproved(t *testing.T) {
 	}
 }
 
-// Who approves the calls of a node is said in its table, however the call reaches it.
+// The settings of a node name the approvers of its calls, whether they come directly or through the tool nodes.
 func TestApproversOfANode(t *testing.T) {
 	c := settings()
 	c.Nodes = map[string]config.Node{"pi": {Approvers: []string{"telegram:1", "slack:U2"}}, "cam": {Approvers: []string{"slack:U2"}}, "shut": {Approvers: []string{}}, "lab": {}}
@@ -339,7 +340,7 @@ func TestApproversOfANode(t *testing.T) {
 	}
 }
 
-// Who joins under a name that is taken, with a wrong code or too often is told so.
+// A device that joins under a taken name, with a wrong code, or too often is refused with the reason.
 func TestJoiningIsRefused(t *testing.T) {
 	s := newStage(t, settings())
 	s.join("pi")
@@ -370,7 +371,7 @@ func TestJoiningIsRefused(t *testing.T) {
 	t.Error("somebody may try a hundred codes")
 }
 
-// What is accepted is what was looked at.
+// An owner can accept only the set of tools that was shown.
 func TestAcceptingIsRefused(t *testing.T) {
 	s := newStage(t, settings())
 	d := s.join("pi")
@@ -396,7 +397,7 @@ func TestAcceptingIsRefused(t *testing.T) {
 	}
 }
 
-// Owners are told of a set once, at the next link if they can't be told now.
+// Owners get one notice about a set of tools, and get it at the next link if it can't be sent now.
 func TestOwnersAreToldOnce(t *testing.T) {
 	s := newStage(t, settings())
 	d := s.join("pi")

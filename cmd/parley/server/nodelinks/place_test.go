@@ -11,18 +11,18 @@ import (
 	"parley/tools"
 )
 
-// ownTool makes a tool that works in the workspace.
+// ownTool returns a tool that works in the workspace.
 func ownTool(name string, permission tools.Permission) tools.Tool {
 	return tools.New(tools.Spec{Name: name, Permission: permission}, func(context.Context, tools.Call, struct{}) (any, error) { return nil, nil })
 }
 
-// onPi are settings with agents that work on the node pi.
+// onPi returns a configuration with agents that work on the node pi.
 func onPi() *config.Config {
 	return &config.Config{Agents: map[string]config.Agent{"main": {RunsOn: "node:pi"}, "other": {Nodes: []string{"pi"}}}}
 }
 
-// An agent that works on a node has the node's tools under the names of its own, and no others that would work in its
-// workspace.
+// An agent that works on a node has the node's tools under their usual names, and no other tools that would work in
+// its local workspace.
 func TestToolsOfAnAgentThatWorksOnANode(t *testing.T) {
 	s := newStage(t, onPi())
 	all := tools.NewSet(ownTool("read_file", tools.FileRead), ownTool("exec_shell", tools.Shell), ownTool("spawn", tools.Shell), ownTool("git_status", tools.Git), ownTool("recall", ""))
@@ -55,7 +55,7 @@ func TestToolsOfAnAgentThatWorksOnANode(t *testing.T) {
 	}
 }
 
-// What an agent may do is what its capabilities say, also on a node.
+// An agent's capabilities limit what it may do on a node, too.
 func TestCapabilitiesHoldOnANode(t *testing.T) {
 	s := newStage(t, onPi())
 	s.join("pi").offer(nil, "exec_shell", "read_file")
@@ -66,7 +66,7 @@ func TestCapabilitiesHoldOnANode(t *testing.T) {
 	}
 }
 
-// Nobody gets past the rules about a tool by calling it through the tool nodes.
+// A call through the tool nodes follows the same rules as a direct call.
 func TestNoWayRoundThroughTheToolNodes(t *testing.T) {
 	s := newStage(t, onPi())
 	s.join("pi").offer([]string{"exec", "camera"}, "exec_shell", "snap")

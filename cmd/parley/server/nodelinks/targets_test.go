@@ -15,7 +15,7 @@ import (
 	"parley/tools"
 )
 
-// A device that has got the name of a target doesn't run the calls that are for the target.
+// A device that has got a target's name doesn't run the calls meant for the target.
 func TestADeviceWithTheNameOfATarget(t *testing.T) {
 	settings := &config.Config{Agents: map[string]config.Agent{"main": {}}}
 	s := newStage(t, settings)
@@ -32,7 +32,7 @@ func TestADeviceWithTheNameOfATarget(t *testing.T) {
 	}
 }
 
-// Nobody joins under the name of a target, and what the settings name isn't removed.
+// No device can join under the name of a target, and a target in the settings can't be removed.
 func TestTheNameOfATarget(t *testing.T) {
 	s := newStage(t, &config.Config{Agents: map[string]config.Agent{"main": {RunsOn: "ssh://a@b"}}})
 	code, _, err := s.Invite(t.Context())
@@ -45,7 +45,8 @@ func TestTheNameOfATarget(t *testing.T) {
 	}
 }
 
-// Targets that the settings name are connected to, one process each, and no longer once they don't.
+// The part connects to each target in the settings with one process, and ends the process when the settings no longer
+// name the target.
 func TestTargetsFollowTheSettings(t *testing.T) {
 	dir := t.TempDir()
 	script := fmt.Sprintf("#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\necho $$ > %[1]s/$2\ncat > /dev/null\nrm %[1]s/$2\n", dir)
@@ -63,7 +64,7 @@ func TestTargetsFollowTheSettings(t *testing.T) {
 	next := &config.Config{Agents: map[string]config.Agent{"main": {RunsOn: "ssh://a@two"}, "here": {}}}
 	apply, err := s.Reload(next)
 	must(t, err)
-	apply() // before they are the current ones
+	apply() // before they become the current settings
 	s.until("ssh to two instead", func() bool { return started("two") && !started("one") })
 	stop()
 	if err := <-ended; err != nil {
@@ -74,7 +75,7 @@ func TestTargetsFollowTheSettings(t *testing.T) {
 	}
 }
 
-// until waits until something is true.
+// until waits until a condition is true.
 func (s *stage) until(what string, is func() bool) {
 	s.t.Helper()
 	for late := time.Now().Add(20 * time.Second); !is(); <-time.After(5 * time.Millisecond) {

@@ -21,7 +21,7 @@ import (
 	"parley/tools/nodes/wire"
 )
 
-// A device joins through a broker only with the key, and under the name, that its connection is for.
+// A device can join through a broker only with the key and the name that its connection belongs to.
 func TestJoiningThroughABroker(t *testing.T) {
 	b := mqtttest.New(t)
 	s := newStage(t, &config.Config{MQTT: config.MQTT{URL: b.URL(), Prefix: "parley"}})
@@ -50,7 +50,7 @@ func TestJoiningThroughABroker(t *testing.T) {
 		over := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return n.Dial(ctx) }}
 		return (&http.Client{Transport: over}).Post("http://parley/"+wire.JoinPath, "application/json", strings.NewReader(body))
 	}
-	for late := time.Now().Add(20 * time.Second); ; { // until the server is at the broker, and has said so
+	for late := time.Now().Add(20 * time.Second); ; { // until the server is connected to the broker and has announced itself
 		w, err := post("what")
 		if err == nil {
 			w.Body.Close()

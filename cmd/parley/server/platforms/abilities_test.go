@@ -6,7 +6,7 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// What a channel can do is known without asking its platform, and by the settings in force.
+// The abilities of a channel follow from the current settings, without a request to its platform.
 func TestAbilities(t *testing.T) {
 	settings := func(stream string) *config.Config {
 		c := &config.Config{Channels: map[string]config.Channel{}}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Every row of the table of platforms is whole, and its page names its tokens.
+// Every row in the table of platforms is complete, and its page names its tokens.
 func TestPlatformsAreWhole(t *testing.T) {
 	for _, p := range platforms() {
 		if p.Name == "" || p.Title == "" || p.open == nil || p.account == nil || len(p.Tokens) == 0 {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// An accepted skill is in the operator's folder whole, readable for the user that commands run as, and no other
-// skill is replaced.
+// An accepted skill is installed completely in the operator's folder, readable for the user that runs commands, and
+// replaces no other skill.
 func TestASkillIsInstalled(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o077))
 	dir := filepath.Join(t.TempDir(), "skills")
@@ -22,7 +22,7 @@ func TestASkillIsInstalled(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(left, "of a process that died"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second time after a process died right after it
+	for range 2 { // the second time, as if the process had died after the first
 		place, err := install(dir, s)
 		if err != nil {
 			t.Fatal(err)

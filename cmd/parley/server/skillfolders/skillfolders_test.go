@@ -29,8 +29,8 @@ func text(name, description string) string {
 	return "---\nname: " + name + "\ndescription: " + description + "\n---\n"
 }
 
-// settings are those of a home with the skills a, which brings tools, b and c, of which
-// nobody has the last, and agents that have them, and only b.
+// settings returns the configuration of a home with the skills a, which has tools, b, and c, which is turned off. The
+// agent main has a and b, some has only b, and none has no skills.
 func settings(t *testing.T) *config.Config {
 	t.Helper()
 	home := t.TempDir()
@@ -48,7 +48,7 @@ func settings(t *testing.T) *config.Config {
 	}
 }
 
-// over are skills over a workspace, for an agent with those capabilities.
+// over returns skills over a workspace, for an agent with those capabilities.
 func over(t *testing.T, files fs.FS, runner *skills.Runner, has ...tools.Permission) *skillfolders.Skills {
 	t.Helper()
 	found := skillfolders.Find(settings(t))
@@ -69,7 +69,7 @@ func names(s *tools.Set) (all []string) {
 	return all
 }
 
-// walls are a sandbox that is there; nothing is run in it.
+// walls is a sandbox that is available but runs nothing.
 type walls struct{ sandbox.Sandbox }
 
 func TestWhoHasWhichTools(t *testing.T) {
@@ -100,8 +100,8 @@ func TestWhoHasWhichTools(t *testing.T) {
 	}
 }
 
-// A program that was written for a sandbox runs in that one or a stricter one, and where it does
-// not, the operator is told.
+// A program that was written for one sandbox runs in that one or a stricter one. Otherwise it doesn't run, and the
+// operator gets a notice.
 func TestASandboxThatIsTooWeak(t *testing.T) {
 	c := settings(t)
 	var text strings.Builder
@@ -155,11 +155,11 @@ func TestWhatThePromptSays(t *testing.T) {
 	if operator, own, err = s.Prompt("none:x:1"); operator != "" || !strings.Contains(own, "About own.") || err != nil {
 		t.Errorf("to an agent without the operator's it says %q, %q, %v", operator, own, err)
 	}
-	// Whoever may not read files reads no skills of the session either.
+	// An agent that may not read files doesn't get the session's skills, either.
 	if operator, own, err = over(t, files, nil).Prompt("main:x:1"); operator == "" || own != "" || err != nil {
 		t.Errorf("to an agent that reads no files it says %q, %q, %v", operator, own, err)
 	}
-	// What strangers may have written is not said, and can be read as such.
+	// A skill that strangers may have written isn't in the prompt, and is marked when it is read.
 	for _, marks := range []string{`{"files":["skills/own/SKILL.md"]}`, `{"all":true}`, `no JSON`} {
 		files[".agent/untrusted.json"] = &fstest.MapFile{Data: []byte(marks)}
 		_, own, err = s.Prompt("main:x:1")
@@ -174,8 +174,8 @@ func TestWhatThePromptSays(t *testing.T) {
 	}
 }
 
-// A skill with tools and an MCP server cannot have the same name: nobody could tell whose
-// tool is meant. The skill is left out.
+// A skill with tools and an MCP server can't have the same name, because their tools would be ambiguous. The skill is
+// left out.
 func TestASkillThatIsCalledAsAServer(t *testing.T) {
 	c := settings(t)
 	c.MCP = map[string]config.MCPServer{"a": {}, "b": {}}

@@ -31,7 +31,7 @@ type noting struct{ *channelstest.EditingChannel }
 
 func (noting) SendsVoice() bool { return true }
 
-// A rig has voices for three channels: one with voice notes, one with files, and one without.
+// A rig has voices for three channels: one with voice notes, one with files, and one without either.
 type rig struct {
 	*voices.Voices
 	server *agenttest.Speech
@@ -71,7 +71,7 @@ func reading(channel string) agent.Reading {
 	return agent.Reading{Session: "main:" + channel + ":1", Message: "m1#voice", At: bus.Address{Channel: channel, Chat: "1"}, Words: "Hello."}
 }
 
-// A recording is kept in the format that suits the channel, until its message is sent, and is found again.
+// A recording is stored in the channel's format until its message is sent, and a repeated request finds it.
 func TestARecordingIsMadeAndFound(t *testing.T) {
 	for channel, want := range map[string]struct {
 		name, content string
@@ -107,7 +107,7 @@ func TestARecordingIsMadeAndFound(t *testing.T) {
 	}
 }
 
-// What keeps a recording from being made is said in words for people, and with a code for metrics.
+// A recording that fails returns a text for people and a code for metrics.
 func TestWhyThereIsNoRecording(t *testing.T) {
 	status := func(n int) func(*rig) {
 		return func(r *rig) { r.server.Before = func(agenttest.SpeechRequest) int { return n } }
@@ -144,7 +144,7 @@ func TestWhyThereIsNoRecording(t *testing.T) {
 	}
 }
 
-// A server that takes too long may have done its work; whoever is told to end decides nothing.
+// A server that takes too long yields an UnreadError with the code "timeout". A shutdown yields context.Canceled.
 func TestAServerThatTakesTooLong(t *testing.T) {
 	r := newRig(t)
 	asked, over := make(chan struct{}, 2), make(chan struct{})
@@ -191,7 +191,7 @@ func TestWhoCanListen(t *testing.T) {
 	}
 }
 
-// load reads a file of settings with these lines.
+// load returns the configuration in a file with this text.
 func load(t *testing.T, text string) *config.Config {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "parley.toml")
@@ -205,7 +205,8 @@ func load(t *testing.T, text string) *config.Config {
 	return c
 }
 
-// What a reading costs is known from the settings or from the list. If a budget applies, it has to be.
+// The price of a recording comes from the settings or from the list of prices. If a budget applies, the price must be
+// known.
 func TestWhatAReadingCosts(t *testing.T) {
 	list, err := prices.Shipped()
 	if err != nil {
@@ -213,7 +214,7 @@ func TestWhatAReadingCosts(t *testing.T) {
 	}
 	const budget, model = "\n[budget]\nday = 5\n", "[model]\nname = \"gpt-5-mini\"\napi_key = \"k\"\n"
 	for speech, want := range map[string]struct {
-		micro   int64 // for a thousand characters
+		micro   int64 // the price of a thousand characters, in millionths
 		known   bool
 		refused string
 	}{
@@ -246,7 +247,7 @@ func TestWhatAReadingCosts(t *testing.T) {
 	}
 }
 
-// The sound of a character of Chinese, Japanese or Korean takes as long as that of three others, and costs as much.
+// A Chinese, Japanese or Korean character takes as long to say as three others, and costs as much.
 func TestWideCharactersCostMore(t *testing.T) {
 	r := newRig(t)
 	for model, want := range map[string]int64{"tts-1": 15_000, "gpt-4o-mini-tts": 54_600} {
