@@ -88,8 +88,8 @@ func (a Access) holders() []holder {
 	return slices.DeleteFunc(all, func(h holder) bool { return h.secret == "" })
 }
 
-// holderOf returns who has a token; known is false if nobody has. It compares all tokens, each in the same time, so
-// that the time reveals nothing about them.
+// holderOf returns the holder of a token; known is false if there is none. It compares all tokens, each in the same
+// time, so the time reveals nothing about them.
 func (a Access) holderOf(given string) (found holder, known bool) {
 	sum := sha256.Sum256([]byte(given))
 	for _, h := range a.holders() {

@@ -16,9 +16,9 @@ type canvases struct {
 	scopes readScopes
 }
 
-// show answers with one canvas as a document of its own origin, which belongs into a frame of the web page. The page doesn't
-// see why a frame stays empty, so a frame gets refusals as text. Scripts run in such a frame only: the page's policy keeps
-// it from going elsewhere.
+// show answers with one canvas as a document of its own origin, for a frame of the web page. The page can't see why a
+// frame stays empty, so a frame gets refusals as text. Scripts run only in such a frame, because the page's policy
+// keeps it from going elsewhere.
 func (c canvases) show(w *exchange.Answer, r *http.Request) error {
 	framed := r.Header.Get("Sec-Fetch-Dest") == "iframe"
 	doc, policy, err := c.find(w, r, framed)

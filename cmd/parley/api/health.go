@@ -43,7 +43,7 @@ type Health struct {
 	Subscriptions Subscriptions
 }
 
-// The paths that say whether this process works. They need no token, and requests to them may name any Host.
+// These paths report whether this process works. They need no token, and requests to them may name any Host.
 const (
 	healthPath = "/healthz"
 	readyPath  = "/readyz"
@@ -66,8 +66,8 @@ func (health) alive(w *exchange.Answer, _ *http.Request) error {
 	}{true})
 }
 
-// ready answers whether all parts, such as the database, are ready, and why others are not. Unless all are, the status
-// is 503.
+// ready answers whether all parts, such as the database, are ready, and why the others aren't. Unless all are ready,
+// the status is 503.
 func (h health) ready(w *exchange.Answer, r *http.Request) error {
 	report := struct {
 		Ready bool              `json:"ready"`
@@ -111,7 +111,7 @@ type topicState struct {
 type channelState struct {
 	Name string `json:"name"`
 	Up   bool   `json:"up"`
-	// Reason says why the channel is not up, if that is known.
+	// Reason is why the channel is not up, if that is known.
 	Reason   string     `json:"reason,omitempty"`
 	Platform string     `json:"platform,omitempty"`
 	Bot      string     `json:"bot,omitempty"`

@@ -39,7 +39,7 @@ func (i incoming) channel(w *exchange.Answer, r *http.Request) error {
 	if i.receivers != nil {
 		if h := i.receivers()[w.ID]; h != nil {
 			if c, ok := h.(headerChecker); ok && !c.Admits(r.Header) {
-				r.Body = http.NoBody // the channel says why, and needs nothing of a body that anybody may send
+				r.Body = http.NoBody // the channel says why it refuses, and doesn't need the body
 				h.ServeHTTP(w, r)
 				return nil
 			}

@@ -25,7 +25,7 @@ import (
 	"parley/tools/spelling"
 )
 
-// Size limits of a message, in bytes.
+// These are the size limits of a message, in bytes.
 const (
 	maxFile = 10 << 20 // its file, or all its files together, decoded from base64
 	maxBody = exchange.MaxJSON + (maxFile+2)/3*4
@@ -59,7 +59,7 @@ type message struct {
 	to      exchange.TextList
 	text    string
 	file    *bus.File
-	files   []bus.File // for an agent
+	files   []bus.File // files for an agent
 	key     string
 	expires time.Time
 	urgent  bool
@@ -85,7 +85,7 @@ func readMessage(w *exchange.Answer, r *http.Request) (m message, digest string,
 	sizes, err := exchange.Decode(raw,
 		exchange.Field{Name: "to", Into: &m.to, Want: "a string or a list of strings"},
 		exchange.Field{Name: "text", Into: &m.text, Want: "a string"},
-		exchange.Field{Name: "file", Into: &file, Want: ""}, // read below
+		exchange.Field{Name: "file", Into: &file, Want: ""}, // decoded below
 		exchange.Field{Name: "files", Into: &files, Want: ""},
 		exchange.Field{Name: "key", Into: &m.key, Want: "a string"},
 		exchange.Field{Name: "expires", Into: &m.expires, Want: "a time in RFC 3339 format"},

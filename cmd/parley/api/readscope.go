@@ -25,11 +25,11 @@ const maxLinked = 20
 
 // A readScope says which sessions a caller may read.
 type readScope struct {
-	all bool // every session; places and people don't matter then
+	all bool // whether it has every session; then places and people don't matter
 	// places are the chats whose sessions the caller may read: that of its token, followed by the private ones of
 	// linked accounts.
 	places []place
-	people []string // whose chats these are
+	people []string // the people whose chats these are
 }
 
 // A place is a chat of a channel.
@@ -131,7 +131,7 @@ func (s readScopes) ownScope(ctx context.Context, c exchange.Caller) (readScope,
 func (s readScopes) privateChat(ctx context.Context, l channels.Link) (p place, alone bool, err error) {
 	at, err := bus.ParseAddress(l.Chat)
 	if err != nil || !strings.HasPrefix(l.Person, at.Channel+":") {
-		return p, false, nil //nolint:nilerr // nobody knows where
+		return p, false, nil //nolint:nilerr // an address that can't be parsed is no known chat
 	}
 	p = place{at.Channel, at.Chat}
 	if at.Channel == web.Name {

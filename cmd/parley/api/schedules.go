@@ -43,7 +43,8 @@ type ScheduleMaker interface {
 	Added(ctx context.Context, id, request string) (schedules.Schedule, bool, error)
 	Add(ctx context.Context, s schedules.Schedule) (schedules.Schedule, error)
 	Change(ctx context.Context, id string, to schedules.Change) (schedules.Schedule, error)
-	// Say says a schedule's text now, and returns the message's id; the same run is said only once.
+	// Say sends a schedule's text to its agent now, and returns the id of the message. Another call for the same run
+	// sends nothing.
 	Say(ctx context.Context, id, run string) (message string, s schedules.Schedule, err error)
 	Cancel(ctx context.Context, id string) error
 }
@@ -53,8 +54,8 @@ type Schedule struct {
 	ID      string     `json:"id"`
 	When    string     `json:"when"`
 	Text    string     `json:"text"`
-	Next    *time.Time `json:"next,omitempty"`   // left out if it is paused, or over
-	Paused  *time.Time `json:"paused,omitempty"` // since when
+	Next    *time.Time `json:"next,omitempty"`   // when it is due next; left out if it is paused or over
+	Paused  *time.Time `json:"paused,omitempty"` // since when it is paused
 	Zone    string     `json:"time_zone"`
 	Session string     `json:"session"`
 	Person  string     `json:"person"`
@@ -71,7 +72,7 @@ const maxRuns = 100
 
 // A scheduleRun is a turn that a schedule has begun, in the API's JSON.
 type scheduleRun struct {
-	ID    string     `json:"id"`            // of the message that began it
+	ID    string     `json:"id"`            // the id of the message that began it
 	Due   *time.Time `json:"due,omitempty"` // left out if somebody asked for the run
 	Turn  string     `json:"turn"`
 	Begun time.Time  `json:"begun"`
@@ -240,8 +241,8 @@ func (p schedulesHandler) makeOnce(ctx context.Context, s schedules.Schedule) (s
 	return p.Maker.Add(ctx, s)
 }
 
-// place fills in, from the schedule's session, where it is said and for whom. It refuses a session that doesn't exist
-// or has no agent to answer, and a person whom that session doesn't belong to; a session that people share needs a
+// place fills in the address and the person of a schedule from its session. It refuses a session that doesn't exist
+// or has no agent to answer, and a person whom the session doesn't belong to; a session that people share needs a
 // person.
 func (p schedulesHandler) place(ctx context.Context, s *schedules.Schedule) error {
 	key, err := parseKey(s.Session)
@@ -320,7 +321,7 @@ func (p schedulesHandler) change(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, scheduleOf(s))
 }
 
-// run says a schedule's text to its agent now.
+// run sends a schedule's text to its agent now.
 func (p schedulesHandler) run(w *exchange.Answer, r *http.Request) error {
 	w.ID = r.PathValue("id")
 	key, err := idempotencyKey(r)
@@ -347,8 +348,8 @@ func (p schedulesHandler) cancel(w *exchange.Answer, r *http.Request) error {
 	return nil
 }
 
-// scheduleRefusal returns the refusal that tells a caller about an error of package schedules; it returns any other
-// error unchanged.
+// scheduleRefusal returns the refusal for an error of package schedules that a caller can do something about, and any
+// other error unchanged.
 func scheduleRefusal(err error) error {
 	if invalid, ok := errors.AsType[*schedules.InvalidError](err); ok {
 		return exchange.Unprocessable("bad_"+invalid.Field, "%v", invalid)

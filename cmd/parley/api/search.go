@@ -30,7 +30,7 @@ type searchScope struct {
 // A foundEntry is an entry that was found, in the API's JSON.
 type foundEntry struct {
 	Session   string        `json:"session"`
-	Title     string        `json:"title,omitempty"` // of the session
+	Title     string        `json:"title,omitempty"` // the session's title
 	N         int64         `json:"n"`
 	Turn      string        `json:"turn,omitempty"`
 	Kind      sessions.Kind `json:"kind"`
@@ -54,7 +54,7 @@ type searchHandler struct {
 	scope searchScope
 }
 
-// maxQueryBytes is how many bytes the words of a query may have.
+// maxQueryBytes limits the words of a query, in bytes.
 const maxQueryBytes = 2000
 
 // A searchQuery says what to find, and where.

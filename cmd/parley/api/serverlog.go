@@ -12,7 +12,7 @@ import (
 	"parley/tools/process"
 )
 
-// How the lines of the server's log are sent as they are written.
+// These constants limit how a stream sends the lines of the server's log.
 const (
 	firstLines  = 200                    // how many of the newest lines a new watcher gets
 	linesAtOnce = 256                    // how many lines are read from the log at a time
@@ -38,7 +38,8 @@ func logLineOf(l process.Line) logLine {
 	return logLine{l.ID, l.At.UTC(), l.Level.String(), l.Message, l.Fields}
 }
 
-// leastLevel reads the lowest level of lines that a request asks for; debug, which means all lines, if it names none.
+// leastLevel returns the lowest level of lines that a request asks for, or debug, which means all lines, if it names
+// none.
 func leastLevel(r *http.Request) (slog.Level, error) {
 	switch asked := r.URL.Query().Get("level"); asked {
 	case "", "debug":

@@ -24,7 +24,7 @@ const pageBytes = 4 << 20
 type logsHandler struct {
 	sessions sessions.Reader
 	mail     bus.Inspector
-	asks     func(context.Context) ([]bus.Ask, error) // the open ones; nil if there are none
+	asks     func(context.Context) ([]bus.Ask, error) // returns the open asks; nil if there are none
 	book     channels.Ratings
 	scopes   readScopes
 	write    time.Duration // how long a caller may take to read a line of an export
@@ -298,7 +298,7 @@ func entryFor(c exchange.Caller, e sessions.Entry) (entry, error) {
 	case sessions.KindToolResult:
 		logged, err := sessions.Decode[sessions.ToolResult](e)
 		if err != nil { // the rest of the log can be read
-			return entry{Entry: e}, nil //nolint:nilerr // see above
+			return entry{Entry: e}, nil //nolint:nilerr // shown raw, as above
 		}
 		result := logged.Result(e.Call)
 		return entry{e, &result}, nil

@@ -8,17 +8,17 @@ import (
 	"parley/sessions/subscriptions"
 )
 
-// A SubscriptionState says how a subscription does, for the whole fleet.
+// A SubscriptionState is the state of a subscription, for the whole fleet.
 type SubscriptionState struct {
 	Name     string     `json:"name"`
-	Waiting  int        `json:"waiting"`                 // events
+	Waiting  int        `json:"waiting"`                 // number of waiting events
 	Failing  *time.Time `json:"failing_since,omitempty"` // since when nothing was accepted although something waits
 	Problem  string     `json:"problem,omitempty"`
 	Accepted *time.Time `json:"last_accepted,omitempty"`
-	Dropped  int64      `json:"dropped"` // events, so far
+	Dropped  int64      `json:"dropped"` // number of dropped events so far
 }
 
-// subscriptions returns how the subscriptions do, by name.
+// subscriptions returns the states of the subscriptions, in the order of their names.
 func (h health) subscriptions(ctx context.Context) ([]SubscriptionState, error) {
 	list := []SubscriptionState{}
 	if h.Subscriptions == nil {
@@ -34,7 +34,7 @@ func (h health) subscriptions(ctx context.Context) ([]SubscriptionState, error) 
 	return list, nil
 }
 
-// Subscriptions knows which subscriptions there are, and how each does.
+// Subscriptions knows the subscriptions and the state of each.
 type Subscriptions interface {
 	Names() []string
 	State(ctx context.Context, name string) (subscriptions.State, error)

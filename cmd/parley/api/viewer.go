@@ -37,7 +37,7 @@ type viewer struct {
 	sentEnds     []string                       // the newest turns whose end was sent
 	sentMessages []string                       // the ids of the newest messages besides turns that were sent, such as those of operators
 	resent       blockRef                       // the block that is being sent again although the snapshot contains it
-	// The turns for whose current answer the watcher was sent what the bus held, up to the event with the id
+	// For the current answers of these turns, the watcher was sent what the bus held, up to the event with the id
 	// caughtUpTo.
 	caughtUp   map[string]bool
 	caughtUpTo uint64

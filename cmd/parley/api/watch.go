@@ -75,7 +75,7 @@ type streams struct {
 
 // A watcher is an open stream.
 type watcher struct {
-	cancel func()       // ends it
+	cancel func()       // ends the stream
 	check  func() error // returns why its caller is no longer allowed to watch; nil if the caller is
 	// endsElsewhere says that another process may end what allows the caller to watch: a sign-in, or a link with
 	// another account.

@@ -9,7 +9,7 @@ import (
 	"parley/cmd/parley/api/exchange"
 )
 
-// WhyRoutes returns the route at which programs ask what became of messages. tell answers them.
+// WhyRoutes returns the route that reports what became of messages. tell makes the reports.
 func WhyRoutes(tell func(ctx context.Context, id string) (why.Report, error)) []exchange.Route {
 	// show answers with what became of a message, or of the newest messages of a session or a chat.
 	show := func(w *exchange.Answer, r *http.Request) error {

@@ -11,8 +11,8 @@ import (
 	"parley/sessions/schedules"
 )
 
-// A Work finds what the bot is working on. It reads only what is stored, so every process of a fleet can report it
-// for all of them. What a nil field would find is left out.
+// A Work finds what the bot is working on. It reads only what is stored, so each process can report it for the whole
+// fleet. A nil field finds nothing.
 type Work struct {
 	Turns sessions.TurnReader
 	Jobs  sessions.JobLister
@@ -25,7 +25,7 @@ type Work struct {
 // maxListed is how many of each kind the status lists at most.
 const maxListed = 20
 
-// An CurrentWork lists what the bot is working on. It contains ids, names of tools and times, and nothing that anybody
+// A CurrentWork lists what the bot is working on. It contains ids, names of tools and times, and nothing that anybody
 // has said or written.
 type CurrentWork struct {
 	Turns     LimitedList[RunningTurn]    `json:"turns"`
@@ -49,9 +49,9 @@ type RunningTurn struct {
 	Turn     string    `json:"turn,omitempty"`
 	Person   string    `json:"person,omitempty"`
 	Agent    string    `json:"agent"`
-	Process  string    `json:"process,omitempty"` // of the fleet, which is working on it
+	Process  string    `json:"process,omitempty"` // the process of the fleet that is working on it
 	Since    time.Time `json:"since"`
-	Messages int       `json:"messages"` // of its session, including those that it answers
+	Messages int       `json:"messages"` // waiting messages of its session, including those that it answers
 	// Calls are the running tool calls; if there are none, the model is being asked.
 	Calls []RunningCall `json:"calls"`
 }
@@ -102,7 +102,7 @@ type DueSchedule struct {
 	Next    time.Time `json:"next"`
 }
 
-// limitList returns a list in the form that the API uses.
+// limitList returns a list as a LimitedList.
 func limitList[A, B any](all []A, count int, as func(A) B) LimitedList[B] {
 	s := LimitedList[B]{Count: count, List: []B{}}
 	for _, one := range all {
@@ -137,7 +137,7 @@ func (k Work) read(ctx context.Context, mail bus.Inspector) (now CurrentWork, er
 	return now, k.readRest(ctx, &now)
 }
 
-// readRest finds what waits for people and for times, and what runs outside the turns.
+// readRest finds what waits for people or for a time, and what runs outside the turns.
 func (k Work) readRest(ctx context.Context, now *CurrentWork) error {
 	now.Asks, now.Jobs, now.Schedules = LimitedList[WaitingAsk]{List: []WaitingAsk{}}, LimitedList[RunningJob]{List: []RunningJob{}}, LimitedList[DueSchedule]{List: []DueSchedule{}}
 	if k.Asks != nil {

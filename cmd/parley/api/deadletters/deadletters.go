@@ -20,8 +20,8 @@ type Mail interface {
 	bus.DeadLetters
 }
 
-// A deadLetter describes, in the API's JSON, a message that was given up. It includes the message itself only if a
-// single dead letter is requested.
+// A deadLetter describes a dead letter in the API's JSON. It includes the message itself only if a single dead letter
+// is requested.
 type deadLetter struct {
 	Topic    bus.Topic       `json:"topic"`
 	ID       string          `json:"id"`
@@ -37,7 +37,7 @@ func deadLetterOf(d bus.DeadLetter) deadLetter {
 	return deadLetter{d.Topic, d.Message.ID, d.Message.Key, d.Reason, d.Attempts, d.BuriedAt, len(d.Message.Body), nil}
 }
 
-// Routes returns the routes for the messages that were given up. Only admins may use them.
+// Routes returns the routes for dead letters. Only admins may use them.
 func Routes(mail Mail) []exchange.Route {
 	l, admin := letters{mail}, exchange.Caller.IsAdmin
 	return []exchange.Route{
@@ -57,7 +57,7 @@ const maxLettersRead = 5000
 // A query says which dead letters to list.
 type query struct {
 	topics   []bus.Topic
-	oneTopic bool // a single topic was asked for
+	oneTopic bool // whether a single topic was asked for
 	after    string
 	mailbox  string // a session or an address; "" matches all
 	newest   bool

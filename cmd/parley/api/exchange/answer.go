@@ -59,7 +59,7 @@ func (w *Answer) Close() {
 	}
 }
 
-// Unwrap lets an http.ResponseController reach the underlying writer.
+// Unwrap returns the underlying writer, for http.ResponseController.
 func (w *Answer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // WriteHeader records the status and writes it.

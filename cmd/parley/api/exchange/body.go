@@ -70,7 +70,7 @@ func (w *Answer) ReadBody(r *http.Request, most int64) ([]byte, error) {
 		}
 	}
 	var buf bytes.Buffer
-	if r.ContentLength > 0 { // somebody who only announces that much gets no memory for it yet
+	if r.ContentLength > 0 { // an announced length alone allocates nothing yet
 		buf.Grow(int(min(r.ContentLength, firstBuffer)) + bytes.MinRead)
 	}
 	_, err := buf.ReadFrom(http.MaxBytesReader(w.ResponseWriter, r.Body, most))

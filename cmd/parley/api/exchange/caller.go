@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// The scopes of tokens: what a token allows its holder to do.
+// These scopes say what a token allows its holder to do.
 const (
-	scopeSend    = "send"  // to any target or address
-	scopeSendTo  = "send:" // followed by a target: to that target only
+	scopeSend    = "send"  // send to any target or address
+	scopeSendTo  = "send:" // followed by a target: send to that target only
 	scopeAgent   = "agent"
 	scopeOwn     = "own"
 	scopeRead    = "read"
@@ -21,7 +21,7 @@ const (
 type Caller struct {
 	Name   string
 	Owner  bool
-	Local  bool // through the home's socket
+	Local  bool // whether the request came through the home's socket
 	Scopes []string
 	SignIn string // the id of the sign-in of the browser that sent the request; "" for a token
 }

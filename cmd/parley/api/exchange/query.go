@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// How many items a page of an answer contains.
+// These limit how many items a page of an answer contains.
 const (
 	DefaultPage = 100
 	MaxPage     = 1000

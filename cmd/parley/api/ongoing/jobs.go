@@ -60,7 +60,7 @@ type ListedJob struct {
 	Tool     string     `json:"tool"`
 	Command  string     `json:"command"`
 	State    string     `json:"state"`
-	Stopping bool       `json:"stopping"` // somebody has asked it to end, and it is still running
+	Stopping bool       `json:"stopping"` // whether somebody has asked it to end, and it is still running
 	Started  time.Time  `json:"started"`
 	Deadline time.Time  `json:"deadline"`
 	Ended    *time.Time `json:"ended,omitempty"`
@@ -140,7 +140,7 @@ func (b jobsHandler) show(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, one)
 }
 
-// stop asks a job to end. The process that runs it obeys, and its session is told.
+// stop asks a job to end. The process that runs the job ends it, and the job's session gets a notice.
 func (b jobsHandler) stop(w *exchange.Answer, r *http.Request) error {
 	j, err := b.named(w, r)
 	if err != nil {

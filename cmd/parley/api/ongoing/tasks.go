@@ -28,9 +28,9 @@ type KeptTasks interface {
 	// Newest returns the newest task of a sub-agent's session.
 	Newest(ctx context.Context, session string) (subagents.Task, error)
 	GetVisible(ctx context.Context, id string) (subagents.Task, error)
-	// Of returns the newest tasks of the session that has handed them out.
+	// Of returns the newest tasks that a session has handed out.
 	Of(ctx context.Context, parent string, limit int) ([]subagents.Task, error)
-	// UsageOf returns by their ids what tasks have used; those that have used nothing may be missing.
+	// UsageOf returns the usage of tasks by their ids. Tasks without usage may be missing.
 	UsageOf(ctx context.Context, tasks ...subagents.Task) (map[string]subagents.Usage, error)
 }
 
@@ -76,11 +76,11 @@ type ListedTask struct {
 	Call    string `json:"call"`    // the call in that turn
 	Agent   string `json:"agent"`   // the sub-agent
 	Title   string `json:"title"`
-	Awaited bool   `json:"awaited"` // the parent's turn waits for it
+	Awaited bool   `json:"awaited"` // whether the parent's turn waits for it
 	// State is prepared (not begun yet), running, waiting (for people), or how it ended: done, failed, cancelled or
 	// lost.
 	State    string     `json:"state"`
-	Stopping bool       `json:"stopping"` // somebody has asked it to end, and it has not ended yet
+	Stopping bool       `json:"stopping"` // whether somebody has asked it to end, and it has not ended yet
 	Started  time.Time  `json:"started"`
 	Ended    *time.Time `json:"ended,omitempty"`
 	// Tools are the names of the tools that are running now.
@@ -93,7 +93,7 @@ type ListedTask struct {
 
 // A taskUsed is what a task has used so far.
 type taskUsed struct {
-	Calls  int64 `json:"calls"` // of models
+	Calls  int64 `json:"calls"` // calls of models
 	Input  int64 `json:"input"` // tokens
 	Output int64 `json:"output"`
 }
@@ -166,7 +166,7 @@ func (s tasksHandler) listed(ctx context.Context, tasks ...subagents.Task) ([]Li
 	return list, nil
 }
 
-// listedTaskOf returns a task in the API's JSON, without what it is doing and has used.
+// listedTaskOf returns a task in the API's JSON, without its current work and its usage.
 func (s tasksHandler) listedTaskOf(t subagents.Task) ListedTask {
 	one := ListedTask{
 		ID: t.ID, Parent: t.Parent, Session: t.Session, Turn: t.Turn, Call: t.Call, Agent: t.Agent, Title: s.Redact(t.Title), Awaited: t.Awaited,

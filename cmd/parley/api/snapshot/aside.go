@@ -23,9 +23,8 @@ const (
 	toolMessage = "message"
 )
 
-// isAside reports whether an entry contains what an operator or, on somebody's behalf, the agent has said, or a
-// command's reply that was announced to watchers when it was given: these occur in sessions that no platform shows.
-// It is cheap for most other entries.
+// isAside reports whether an entry becomes an Aside: words of an operator, words on somebody's behalf, or a command's
+// reply in a session that only watchers see. It is cheap for most other entries.
 func (c *builder) isAside(e sessions.Entry) bool {
 	if e.Kind == sessions.KindCommand {
 		_, ok := c.watchedAddress()
@@ -38,14 +37,15 @@ func (c *builder) isAside(e sessions.Entry) bool {
 	return err == nil && (n.Code == sessions.NoticeOperator || n.Code == sessions.NoticeTold)
 }
 
-// watchedAddress returns the address of the session if people read it by watching only; false if a platform shows it.
+// watchedAddress returns the address of the session if people see the session only by watching; false if a platform
+// shows it.
 func (c *builder) watchedAddress() (bus.Address, bool) {
 	key, err := sessions.ParseKey(c.key)
 	at := bus.Address{Channel: key.Channel, Chat: key.Chat, Thread: key.Thread}
 	return at, err == nil && (key.Channel == web.Name || key.Channel == console.Name)
 }
 
-// addAside adds what an operator or, on somebody's behalf, the agent has said, or the reply to a command, to the snapshot.
+// addAside adds the Aside that an entry contains to the snapshot.
 func (c *builder) addAside(e sessions.Entry) error {
 	said, err := c.asideOf(e)
 	if err != nil || said.Text == "" {
@@ -58,8 +58,8 @@ func (c *builder) addAside(e sessions.Entry) error {
 	return nil
 }
 
-// addReplies adds what a turn told its person when it failed or was stopped, which is in no block. Each reply has the
-// same id as its event.
+// addReplies adds what a turn told its person when it failed or was stopped, because no block contains that. Each
+// reply has the same id as its event.
 func (c *builder) addReplies(turn string, done sessions.TurnDone) {
 	if done.State == sessions.TurnCompleted {
 		return
@@ -71,8 +71,8 @@ func (c *builder) addReplies(turn string, done sessions.TurnDone) {
 	}
 }
 
-// addSent adds what the agent has sent to the conversation itself with its tool message, if b is the result of such a
-// call: nothing else shows it where people only watch. It has the same id as its event.
+// addSent adds what the agent has sent to its own conversation with the tool message, if b is the result of such a
+// call: where people only watch, nothing else shows it. It has the same id as its event.
 func (c *builder) addSent(t *turnBlocks, b Block) {
 	if b.Kind != string(sessions.KindToolResult) || b.Tool != toolMessage || b.Failed {
 		return
@@ -86,7 +86,7 @@ func (c *builder) addSent(t *turnBlocks, b Block) {
 			continue
 		}
 		if text := sentTo(at, use.Input); strings.TrimSpace(text) != "" {
-			id := channels.PartKey(t.state.Turn+"#"+b.Call, 0) // as turn.Call.Key has it
+			id := channels.PartKey(t.state.Turn+"#"+b.Call, 0) // the same id as turn.Call.Key returns
 			c.keepAside(Aside{Call: id, Kind: kindSent, Text: text, Cut: use.Cut, After: t.state.Turn})
 		}
 	}
@@ -125,7 +125,8 @@ func (c *builder) keepAside(said Aside) {
 	}
 }
 
-// asideOf returns what an entry contains, without its place among the turns. A reply has the same id as its event.
+// asideOf returns the Aside that an entry contains, without its place among the turns. A reply has the same id as its
+// event.
 func (c *builder) asideOf(e sessions.Entry) (Aside, error) {
 	if e.Kind == sessions.KindCommand {
 		cmd, err := sessions.Decode[sessions.Command](e)

@@ -14,12 +14,12 @@ import (
 // A Rendered is a snapshot as it is sent to everybody who begins to watch before the session changes. It is
 // immutable.
 type Rendered struct {
-	Frame        []byte                // the event as it is sent
+	Frame        []byte                // the event in the form in which it is sent
 	Blocks       map[string]TurnBlocks // by turn
 	RunningTurns []string              // the ids of the turns that run
 	Said         []string              // the ids of its Messages
 
-	info sessions.Info // the session when it was read
+	info sessions.Info // the state of the session when its log was read
 }
 
 // A TurnBlocks says which blocks of a turn are in a snapshot.

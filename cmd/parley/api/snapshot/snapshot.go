@@ -17,8 +17,8 @@ import (
 type Snapshot struct {
 	Turns  []Turn  `json:"turns"`
 	Blocks []Block `json:"blocks"`
-	// Messages are what was said among these turns: by operators, on behalf of people in other conversations, in reply
-	// to commands, by the tool message, and at the end of turns that failed or were stopped.
+	// Messages are what was said besides the blocks of these turns: by operators, on behalf of people in other
+	// conversations, in reply to commands, by the tool message, and at the end of turns that failed or were stopped.
 	Messages []Aside `json:"messages,omitempty"`
 	// Asks are the ended asks of these turns. Open ones are in the list of asks, for those who may see them.
 	Asks []bus.Ask `json:"-"`
@@ -29,12 +29,12 @@ type Snapshot struct {
 type Aside struct {
 	Call    string `json:"call"` // the message's id
 	Kind    string `json:"kind"`
-	Turn    string `json:"turn,omitempty"`    // of a reply: its turn, or the command's id
-	Command string `json:"command,omitempty"` // of the reply to a command: its name
-	Name    string `json:"name,omitempty"`    // of an operator, or of who had it said
+	Turn    string `json:"turn,omitempty"`    // for a reply: its turn, or the command's id
+	Command string `json:"command,omitempty"` // for the reply to a command: the command's name
+	Name    string `json:"name,omitempty"`    // the name of the operator, or of the person on whose behalf it was said
 	Text    string `json:"text"`
 	Cut     bool   `json:"cut,omitempty"`
-	After   string `json:"after,omitempty"` // the newest turn that had begun then
+	After   string `json:"after,omitempty"` // the newest turn that had begun by then
 }
 
 // A Turn is a turn in a snapshot.
@@ -91,13 +91,13 @@ type builder struct {
 	turns  []*turnBlocks
 	said   []Aside
 	size   int
-	key    string // of the session
+	key    string // the session's key
 }
 
 // A turnBlocks is a turn of a snapshot with its blocks and their size.
 type turnBlocks struct {
 	state   Turn
-	person  string // whose turn it is
+	person  string // the person whose turn it is
 	numbers blocks.Numbering
 	blocks  []Block
 	asks    blocks.TurnAsks
@@ -128,9 +128,9 @@ func (t *turnBlocks) sorted() []Block {
 	return slices.SortedStableFunc(slices.Values(t.blocks), func(a, b Block) int { return a.Block - b.Block })
 }
 
-// read makes a snapshot of the end of a session's log. It reads backwards, a page at a time, and stops as soon as the
-// snapshot is full and has the beginning of a turn, so that what it costs doesn't depend on the length of the log. It
-// leaves out the entries after the one with the number until.
+// read makes a snapshot of the end of a session's log, without the entries after the one with the number until. It
+// reads backwards, a page at a time, and stops as soon as the snapshot is full and has the beginning of a turn, so
+// its cost doesn't depend on the length of the log.
 func read(ctx context.Context, log sessions.Reader, redact blocks.Redactor, key string, until int64) (*builder, error) {
 	c := &builder{redact: redact, key: key}
 	var pages [][]sessions.Entry // the newest first, without the kinds of entries that no snapshot shows
@@ -229,7 +229,7 @@ func (c *builder) add(e sessions.Entry) error {
 	return err
 }
 
-// addBlock adds an entry of the log to its turn, if it is a block, and returns that.
+// addBlock adds an entry of the log to its turn if the entry is a block, and returns the block.
 func (t *turnBlocks) addBlock(e sessions.Entry, redact blocks.Redactor) (Block, error) {
 	number, ok := t.numbers.Add(e.Kind, e.Call)
 	if !ok {
@@ -264,8 +264,8 @@ func (c *builder) findTurn(id string) *turnBlocks {
 	return nil
 }
 
-// trim drops the oldest turns while the snapshot is too large. The messages that were said before and during these
-// turns go with them. It stops at a turn that is running, and keeps the newest turn.
+// trim drops the oldest turns while the snapshot is too large, together with the messages that were said before and
+// during them. It stops at a turn that is running, and keeps the newest turn.
 func (c *builder) trim() {
 	for len(c.turns) > 1 && (len(c.turns) > maxTurns || c.size > maxBytes) {
 		oldest := c.turns[0]
