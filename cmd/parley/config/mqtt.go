@@ -12,8 +12,8 @@ import (
 // compatibleEvoclaw is the only value of MQTT.Compatible.
 const compatibleEvoclaw = "evoclaw"
 
-// MQTT is the broker where nodes and edge agents are reached, and who Parley is there. On a device, whose own settings say
-// where the broker is, it is only the latter.
+// MQTT is the broker where nodes and edge agents are reached, and Parley's account there. On a device, whose own
+// settings name the broker, it is only the account.
 type MQTT struct {
 	URL        string // mqtt:// or mqtts://HOST:PORT; "" means that there is none
 	User       string
@@ -40,7 +40,7 @@ func mqttSection() section {
 // doesn't repeat the address, because that may contain a password.
 func refuseBroker(address string) *schema.Fault {
 	u, err := url.Parse(address)
-	if err != nil { // said elsewhere
+	if err != nil { // that is reported elsewhere
 		return nil
 	}
 	if u.User != nil {
@@ -52,7 +52,7 @@ func refuseBroker(address string) *schema.Fault {
 	return nil
 }
 
-// refuseBrokerOf is refuseBroker for the address of a server, which may be that of a broker.
+// refuseBrokerOf returns what is wrong with the address of a server if it is that of a broker; see refuseBroker.
 func refuseBrokerOf(address string) *schema.Fault {
 	if !isAtBroker(address) {
 		return nil

@@ -44,7 +44,7 @@ type Finding struct {
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// The states of a Finding.
+// These are the states of a Finding.
 const (
 	fine  = "ok"
 	note  = "note"  // the operator should know it, and need not change anything
@@ -83,17 +83,17 @@ func Examine(ctx context.Context, cfg *config.Config) []Finding {
 	return append(found, checkSubscriptions(ctx, cfg)...)
 }
 
-// A brokenCheck is the panic of a check that ran at the same time as others.
+// A brokenCheck is the panic of a check that ran together with others.
 type brokenCheck struct {
 	with  any
 	stack []byte
 }
 
-// Error says what the check panicked with.
+// Error returns what the check panicked with.
 func (b *brokenCheck) Error() string { return fmt.Sprintf("a check panicked: %v\n%s", b.with, b.stack) }
 
-// sideBySide makes n findings at the same time. If a check panics, sideBySide panics with a *brokenCheck, so that
-// its caller can recover.
+// sideBySide runs n checks in parallel and returns their findings. If a check panics, sideBySide panics with a
+// *brokenCheck, so its caller can recover.
 func sideBySide(n int, check func(i int) Finding) []Finding {
 	found, broken := make([]Finding, n), make([]*brokenCheck, n)
 	var running sync.WaitGroup

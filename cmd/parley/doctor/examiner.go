@@ -13,9 +13,8 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// How an Examiner examines: whoever asks again within reuseFor gets the same findings, so that nobody can make it send
-// endless requests to models and platforms. A caller waits for maxWait at most, and an examination ends after
-// maxExamination.
+// These are the limits of an Examiner. Within reuseFor everybody gets the same findings, so nobody can cause endless
+// requests to models and platforms. A caller waits at most maxWait, and an examination ends after maxExamination.
 const (
 	reuseFor       = 30 * time.Second
 	maxWait        = 20 * time.Second
@@ -24,18 +23,18 @@ const (
 
 // An ExaminerConfig holds what an Examiner needs.
 type ExaminerConfig struct {
-	Settings func() *config.Config    // the ones in effect
+	Settings func() *config.Config    // returns the settings in effect
 	Plain    func(text string) string // removes secrets from a text
 	Examine  func(ctx context.Context, cfg *config.Config) []Finding
 	Log      *slog.Logger
 }
 
-// An Examiner tells programs what is wrong, while the bot serves. It examines when somebody asks, and only once at a
-// time, no matter how many ask.
+// An Examiner reports to programs what is wrong while the bot serves. It examines when somebody asks, and runs only
+// one examination at a time, however many ask.
 type Examiner struct {
 	cfg ExaminerConfig
 
-	wanted chan struct{} // has a value once somebody has asked
+	wanted chan struct{} // has a value once a caller has asked
 
 	mu      sync.Mutex
 	serving bool          // whether Run is running
@@ -55,7 +54,7 @@ func NewExaminer(c ExaminerConfig) *Examiner {
 	return &Examiner{cfg: c, wanted: make(chan struct{}, 1)}
 }
 
-// Run makes it examine when somebody asks, until ctx is done.
+// Run examines whenever a caller asks, until ctx is done.
 func (d *Examiner) Run(ctx context.Context) error {
 	d.serve(true)
 	defer d.serve(false)
@@ -70,7 +69,7 @@ func (d *Examiner) Run(ctx context.Context) error {
 	}
 }
 
-// serve records whether examinations are made. When they no longer are, it ends the current one.
+// serve records whether the Examiner examines. If it no longer does, serve ends the running examination.
 func (d *Examiner) serve(serving bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -85,7 +84,7 @@ func (d *Examiner) serve(serving bool) {
 	}
 }
 
-// end records what an examination has found.
+// end records the findings of an examination.
 func (d *Examiner) end(found result) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -134,7 +133,7 @@ func (d *Examiner) show(w *exchange.Answer, r *http.Request) error {
 }
 
 // ask starts an examination unless one is running or has just ended. It returns a channel that is closed when the
-// running one ends; nil if there is none.
+// running one ends, or nil if none is running.
 func (d *Examiner) ask() (running chan struct{}, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -34,7 +34,7 @@ func checkBus(ctx context.Context, cfg *config.Config) []Finding {
 	defer cancel()
 	place := "Redis at " + home.BusName(cfg)
 	var found []Finding
-	probed := map[string]bool{} // by the masters of a Cluster: several shards are on one
+	probed := map[string]bool{} // by the masters of a Cluster, because several shards may be on one master
 	for _, tag := range cluster.Tags(cfg.Bus.ShardCount()) {
 		began := time.Now()
 		h, err := server.Probe(ctx, string(cfg.Bus.URL), tag)
@@ -54,7 +54,7 @@ func checkBus(ctx context.Context, cfg *config.Config) []Finding {
 	return append(found, checkShards(ctx, cfg)...)
 }
 
-// checkShards checks whether the bus in Redis is cut into as many shards as configured.
+// checkShards checks whether the bus in Redis has as many shards as configured.
 func checkShards(ctx context.Context, cfg *config.Config) []Finding {
 	n, err := redisbus.ReadShardCount(ctx, redisbus.Config{URL: string(cfg.Bus.URL), Prefix: cfg.Bus.Prefix})
 	switch want := cfg.Bus.ShardCount(); {
@@ -157,7 +157,7 @@ func judgeReplicas(g server.Group, say func(state, detail, remedy string)) {
 	}
 }
 
-// skewText says how much the clock of a server, who, differs from this machine's.
+// skewText returns in words how much the clock of the server who differs from this machine's.
 func skewText(who string, skew time.Duration) string {
 	return fmt.Sprintf("the clock of %s is %v %s this machine's", who, skew.Abs().Round(10*time.Millisecond),
 		map[bool]string{true: "ahead of", false: "behind"}[skew > 0])

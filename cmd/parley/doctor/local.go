@@ -71,7 +71,7 @@ func describeSandbox(cfg *config.Config, skills *skillfolders.Catalog, box *sand
 	return f
 }
 
-// asUser says as which user commands run, if root runs this program.
+// asUser returns in words which user commands run as, if root runs this program.
 func asUser() string {
 	if os.Geteuid() != 0 {
 		return ""
@@ -79,7 +79,7 @@ func asUser() string {
 	return fmt.Sprintf(", as the user who owns the workspaces, or else as user %d, and never as root", sandbox.CommandUser)
 }
 
-// boundedBy says what keeps commands within their limits for memory and processes.
+// boundedBy returns in words what keeps commands within their limits for memory and processes.
 func boundedBy(box *sandbox.Box) string {
 	if box.Groups() {
 		return "limited by control groups"

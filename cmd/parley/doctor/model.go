@@ -108,7 +108,7 @@ func checkJudge(ctx context.Context, cfg *config.Config, m models.Model) Finding
 	return f
 }
 
-// windowOf says how many tokens a model reads, and where that number comes from.
+// windowOf returns in words how many tokens a model reads, and where that number comes from.
 func windowOf(m llm.Info) string {
 	if m.ContextTokens == 0 {
 		return "its server doesn't say how large its window is (set window if you know it)"
@@ -130,8 +130,7 @@ func smallRequest() *llm.Request {
 	}
 }
 
-// failureInWords says what failed when a model was asked, in the words of the provider or the
-// network.
+// failureInWords returns what failed when a model was asked, in the words of the provider or the network.
 func failureInWords(err error) string {
 	fault, ok := errors.AsType[*llm.Error](err)
 	if !ok {

@@ -88,7 +88,7 @@ func checkBroker(ctx context.Context, cfg *config.Config) []Finding {
 	f := Finding{Part: "MQTT broker", State: fine, Detail: textBrokerWorks}
 	at := mqtt.Server{URL: cfg.MQTT.URL, User: cfg.MQTT.User, Password: string(cfg.MQTT.Password)}
 	err := tunnel.Place{Broker: at, Prefix: cfg.MQTT.Prefix}.Check(ctx)
-	if cfg.MQTT.Compatible != "" && (err == nil || errors.Is(err, mqtt.ErrRefused)) { // it may be for edge agents alone
+	if cfg.MQTT.Compatible != "" && (err == nil || errors.Is(err, mqtt.ErrRefused)) { // the broker may be only for edge agents
 		var conn *mqtt.Conn
 		if conn, err = at.Dial(ctx, func(mqtt.Message) {}); err == nil {
 			conn.Close()

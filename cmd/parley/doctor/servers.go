@@ -25,7 +25,7 @@ func checkServers(ctx context.Context, cfg *config.Config) []Finding {
 
 func checkServer(ctx context.Context, cfg *config.Config, name string) Finding {
 	f := Finding{Part: "mcp " + name, State: fine}
-	ctx, cancel := context.WithTimeout(ctx, 3*checkTimeout) // it may connect twice
+	ctx, cancel := context.WithTimeout(ctx, 3*checkTimeout) // the server may connect twice
 	defer cancel()
 	var got mcpservers.Trial
 	err := client.Dial(cfg.Home).Do(ctx, http.MethodPost, "/v1/mcp/"+url.PathEscape(name)+"/test", "", nil, &got)

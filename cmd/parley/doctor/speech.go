@@ -11,7 +11,7 @@ import (
 	"parley/cmd/parley/server/voices"
 )
 
-// checkSpeech has one word read aloud; it returns no finding if nothing reads.
+// checkSpeech has one word read aloud. It returns no finding if no model for speech is configured.
 func checkSpeech(ctx context.Context, cfg *config.Config) []Finding {
 	if !cfg.Speech.Reads() {
 		return nil

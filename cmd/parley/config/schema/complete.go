@@ -150,5 +150,5 @@ func (v *Values) noteSetting(set *Setting, path string) {
 	}
 }
 
-// notYet says that nothing reads a setting, or one of its values, yet.
+// notYet is the notice that nothing reads a setting, or one of its values, yet.
 const notYet = "no effect yet"

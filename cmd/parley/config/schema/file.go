@@ -29,7 +29,7 @@ type Source struct {
 type document struct {
 	name     string // its path as the operator wrote it; "" if there is none
 	lines    *lines
-	literals []Origin // where the file itself contains a secret, rather than a reference to one
+	literals []Origin // the places where the file itself contains a secret instead of a reference to one
 }
 
 // maxFile is the largest size of the configuration file, in bytes.

@@ -9,7 +9,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// lines says on which line of a TOML document each key, table and list element is.
+// lines holds the line of each key, table and list element in a TOML document.
 type lines struct {
 	at     map[string]int // the line of each path, as joined returns it
 	starts []int          // the offsets at which the document's lines begin
@@ -17,7 +17,7 @@ type lines struct {
 	parser unstable.Parser
 }
 
-// joined returns a path as one string, with which maps can be indexed.
+// joined returns a path as one string, for use as the key of a map.
 func joined(path []string) string { return strings.Join(path, "\x00") }
 
 // findLines returns the lines of a TOML document, which must be valid.

@@ -13,7 +13,7 @@ import (
 // A lookup resolves the references in texts: to the environment, and to files.
 type lookup struct {
 	env    func(name string) (string, bool)
-	folder string // where relative paths of files begin
+	folder string // the folder from which relative paths of files start
 }
 
 // variable returns the value of an environment variable; false if it is unset or empty.

@@ -30,7 +30,7 @@ func Merge(old, next *Settings) (*Settings, Changes) {
 	return &merged, m.changes
 }
 
-// A merger does the work of Merge; values and names are those of the result.
+// A merger does the work of Merge. Its values and names are those of the result.
 type merger struct {
 	old, next *Settings
 	values    map[string]*value
@@ -38,8 +38,7 @@ type merger struct {
 	changes   Changes
 }
 
-// addTables records which tables, such as channels and tokens, the new file adds, and which it
-// removes.
+// addTables records which tables, such as channels and tokens, the new file adds and removes.
 func (m *merger) addTables() {
 	for i := range m.old.sections {
 		sec := &m.old.sections[i]
@@ -108,7 +107,7 @@ func (m *merger) setting(path string, set *Setting) {
 	m.take(path, is)
 }
 
-// take makes is the value at this path in the result; nil removes the value.
+// take makes is the value at this path in the result. If is is nil, it removes the value.
 func (m *merger) take(path string, is *value) {
 	if is == nil {
 		delete(m.values, path)

@@ -28,7 +28,7 @@ import (
 // may name a table that nothing uses yet, so it takes effect only at the next restart.
 type Reloading string
 
-// The usual values of a Reloading.
+// These are the usual values of a Reloading.
 const (
 	AfterRestart Reloading = ""
 	AtOnce       Reloading = "at once"
@@ -41,13 +41,13 @@ type Setting struct {
 	// [agents.NAME] is timeout in [agents.NAME.shell].
 	Key       string
 	Kind      Kind
-	Default   any      // as decoded by Kind; nil means none
+	Default   any      // as decoded by Kind; nil if there is no default
 	Least     int64    // the minimum of a number; micro-dollars for money, nanoseconds for durations
 	Large     bool     // a count that may exceed 32 bits
 	ZeroIsOff bool     // for a number without Least: 0 is allowed, and means none at all
 	OneOf     []string // the only allowed values
 	Planned   []string // those of them that are accepted, but have no effect yet
-	Schemes   []string // for a URL
+	Schemes   []string // the allowed schemes of a URL
 	// Check returns what else is wrong with a URL; nil means that nothing else is checked.
 	Check      func(address string) *Fault
 	Parameters []string // the query parameters that a URL may have
@@ -59,9 +59,9 @@ type Setting struct {
 	EnvStops   bool
 	Example    string // as written in a file; "" means the default
 	Secret     bool
-	Headers    Hidden // for a list of headers, NAME: VALUE, that is secret
+	Headers    Hidden // for a secret list of headers, NAME: VALUE
 	MayBeEmpty bool   // for a secret: "" means that none is sent
-	NotYet     bool   // it is accepted, and the operator is told that it has no effect yet
+	NotYet     bool   // whether it is accepted but has no effect yet, which the operator is told
 	Reload     Reloading
 	// Fill assigns the value to its field in dest, which is a value of the type that the table
 	// describes. See Into.
@@ -120,15 +120,15 @@ func (s *Setting) mayOmitHost() bool { return slices.Contains(s.Schemes, "postgr
 // [channels.NAME].
 type Section struct {
 	Name   string
-	Named  bool   // the operator names its tables: [channels.NAME]
+	Named  bool   // whether the operator names its tables: [channels.NAME]
 	ByName string // the key whose value, if it is left out, is the table's own name, if that is one of its values
 	Always string // the name of a table that exists even if nobody writes it
 	// Inherit is the name of the table that contains what all others in the section start from.
 	Inherit   string
-	WideNames bool // the tables' names may also contain A-Z and _
+	WideNames bool // whether the tables' names may also contain A-Z and _
 	// RefuseName returns why no table may have this name; nil means that all names are allowed.
 	RefuseName func(name string) *Fault
-	Reload     Reloading // when a table that was added to the file or removed from it takes effect
+	Reload     Reloading // when an added or removed table takes effect
 	// Settings are in the order in which they are shown.
 	Settings []Setting
 }

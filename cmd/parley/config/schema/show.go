@@ -32,7 +32,7 @@ func (s *Settings) Origin(path string) string {
 	return s.values[path].source()
 }
 
-// source says in words where the value was written; "default" if nobody has written it.
+// source returns in words where the value was written, or "default" if it was not.
 func (v *value) source() string {
 	from := v.from.inWords()
 	if from == "" {
@@ -65,7 +65,7 @@ func (s *Settings) Print(w io.Writer, head ...string) error {
 			fmt.Fprintf(&out, "\n[%s]\n", table)
 			last = table
 		}
-		key := strings.TrimPrefix(v.path, table+".") // dotted if it is in a table below this one
+		key := strings.TrimPrefix(v.path, table+".") // the key has dots if it is in a table below this one
 		note := v.source()
 		if v.set.NotYet {
 			note += "; " + notYet

@@ -45,7 +45,7 @@ func toTOML(v any) string {
 			items[i] = e.Key + " = " + toTOML(e.Value)
 		}
 		return "{ " + strings.Join(items, ", ") + " }"
-	case map[string]string: // its keys may be any strings
+	case map[string]string: // a map whose keys may be any strings
 		var items []string
 		for _, name := range slices.Sorted(maps.Keys(x)) {
 			items = append(items, quoted(name)+" = "+quoted(x[name]))
@@ -54,7 +54,7 @@ func toTOML(v any) string {
 	case int64:
 		return strconv.FormatInt(x, 10)
 	}
-	return fmt.Sprint(v) // money, as it is
+	return fmt.Sprint(v) // an amount of money, unchanged
 }
 
 func listToTOML[T any](list []T) string {

@@ -29,9 +29,9 @@ type value struct {
 	v      any
 	from   Origin
 	refs   []string // the references ${…} that it was made from
-	hidden bool     // not to be shown, although its setting isn't declared secret
+	hidden bool     // whether it must not be shown, although its setting isn't declared secret
 
-	secrets []string // what references in it stand for that is secret
+	secrets []string // the secret texts that its references stand for
 }
 
 // Value returns the value of the setting at this path; nil if it has no valid value.

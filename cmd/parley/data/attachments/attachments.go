@@ -46,7 +46,7 @@ const fetchesAtOnce = 8
 type Keeper struct {
 	cfg    Config
 	fitter *pictures.Fitter
-	slots  chan struct{} // one for each download
+	slots  chan struct{} // has one element for each running download
 }
 
 // New makes a Keeper.

@@ -27,8 +27,8 @@ import (
 
 const (
 	fetchTries   = 4
-	fetchTimeout = 5 * time.Minute        // for one attempt to download a file
-	minWait      = 500 * time.Millisecond // before the second attempt; twice as long before each further one
+	fetchTimeout = 5 * time.Minute        // the time for one attempt to download a file
+	minWait      = 500 * time.Millisecond // the wait before the second attempt; it doubles before each further one
 	maxWait      = 30 * time.Second       // the longest wait that a platform can ask for
 	writeTries   = 3                      // how often a write that came too late is attempted
 )
@@ -68,7 +68,7 @@ func (k *Keeper) download(ctx context.Context, f agent.FileToFetch) ([]byte, err
 	case f.Size > most:
 		return nil, tooLarge(most)
 	}
-	select { // see fetchesAtOnce
+	select { // a slot, which limits downloads at a time
 	case k.slots <- struct{}{}:
 		defer func() { <-k.slots }()
 	case <-ctx.Done():
@@ -129,8 +129,8 @@ func (k *Keeper) tryDownload(ctx context.Context, from channels.Fetcher, f agent
 	return b.Bytes(), err
 }
 
-// keep writes a file into the workspace, marked as possibly written by strangers. Of a picture, it also keeps the copy
-// that the model is shown, and of a voice message what is said in it.
+// keep writes a file into the workspace, marked as possibly written by strangers. For a picture it also stores the
+// copy that the model is shown, and for a voice message its text.
 func (k *Keeper) keep(ctx context.Context, f agent.FileToFetch, raw []byte) (sessions.Fetched, error) {
 	if len(raw) == 0 {
 		return sessions.Fetched{}, newGoneError("it's empty")

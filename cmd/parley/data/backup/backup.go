@@ -61,7 +61,7 @@ type Source struct {
 	// Folders maps an agent to the directory with its sessions, for agents that don't use Workspaces. The backup stores all
 	// sessions in one folder.
 	Folders map[string]string
-	Version string // of the release that writes the backup
+	Version string // the release that writes the backup
 	// Progress is called again and again, and must be quick; may be nil.
 	Progress func(Progress)
 }
@@ -69,7 +69,7 @@ type Source struct {
 // A Manifest says what a backup contains.
 type Manifest struct {
 	Format  int       `json:"format"`
-	Version string    `json:"version"` // of the release that wrote it
+	Version string    `json:"version"` // the release that wrote it
 	At      time.Time `json:"at"`      // when the databases were copied
 	Files   []File    `json:"files"`
 	// Skipped lists names in workspaces that are not plain files: links, pipes, sockets.
@@ -167,11 +167,11 @@ func snapshot(ctx context.Context, s Source, m *Manifest) (files []*os.File, err
 
 // A packer writes files and folders into the backup, which is a tar.
 type packer struct {
-	ctx      func() error // the context's Err: an error ends the work
+	ctx      func() error // the context's Err; an error ends the work
 	tar      *tar.Writer
 	manifest *Manifest
 	meter    *meter
-	measures bool // it packs nothing, but adds up the size
+	measures bool // whether it packs nothing and only adds up sizes
 	size     int64
 }
 
@@ -211,7 +211,7 @@ func (p *packer) packSessions(s Source) error {
 	return nil
 }
 
-// packSelected packs the folders in dir for whose names wanted returns true. A dir that doesn't exist has none.
+// packSelected packs the folders in dir for whose names wanted returns true. It packs nothing if dir doesn't exist.
 func (p *packer) packSelected(dir string, wanted func(name string) bool) error {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -13,9 +13,9 @@ import (
 // unfinishedFile is the prefix of the names of backups that are being written.
 const unfinishedFile = ".parley-backup-"
 
-// WriteFile writes a backup to a file with that name, and checks it as [Check] does. The file gets its name only once it
-// is complete; an error leaves nothing of it. WriteFile also removes what is left beside it of backups whose process was
-// killed.
+// WriteFile writes a backup to a file with that name, and checks it as [Check] does. The file gets its name only once
+// it is complete, and an error leaves no file. WriteFile also removes unfinished backups in the same folder whose
+// process was killed.
 func WriteFile(ctx context.Context, s Source, name string, try func(ctx context.Context, dir string) error) (m Manifest, err error) {
 	f, err := newFile(filepath.Dir(name))
 	if err != nil {
@@ -31,7 +31,7 @@ func WriteFile(ctx context.Context, s Source, name string, try func(ctx context.
 		err = s.checkFile(ctx, f, try)
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), name) // before it is unlocked, so that nobody takes it for one that was left
+		err = os.Rename(f.Name(), name) // rename it before it is unlocked, so that nobody takes it for an unfinished backup
 	}
 	return m, errors.Join(err, f.Close())
 }
@@ -48,7 +48,8 @@ func (s Source) checkFile(ctx context.Context, f *os.File, try func(ctx context.
 	return Check(ctx, s.newMeter(Reading, info.Size()).read(f), s.Home, try)
 }
 
-// newFile makes a file for a backup, and locks it while it is open. It removes those that no process has locked.
+// newFile creates a file for a backup, and locks it while it is open. It removes unfinished backups that no process
+// has locked.
 func newFile(dir string) (*os.File, error) {
 	if err := removeUnfinished(dir); err != nil {
 		return nil, err
@@ -92,10 +93,10 @@ func removeUnfinished(dir string) error {
 		}
 		f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 		if err != nil {
-			continue // it is gone, or somebody else's
+			continue // it is gone, or belongs to another process
 		}
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
-			_ = os.Remove(name) // the next backup tries it again
+			_ = os.Remove(name) // the next backup tries again to remove it
 		}
 		_ = f.Close() // it was only locked
 	}

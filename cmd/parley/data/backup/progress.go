@@ -9,13 +9,13 @@ import (
 type Progress struct {
 	Step Step
 	Done int64 // how many bytes of the step are done
-	Of   int64 // of about how many
+	Of   int64 // about how many bytes the step has
 }
 
 // A Step is a step of a backup.
 type Step string
 
-// The steps, in their order.
+// These are the steps, in their order.
 const (
 	Copying Step = "databases"       // they are copied within the home
 	Packing Step = "files"           // the copies and the files of the workspaces are written
@@ -25,7 +25,7 @@ const (
 // Steps returns all steps in their order.
 func Steps() []Step { return []Step{Copying, Packing, Reading} }
 
-// A meter reports the progress of a step to whoever wants to know it.
+// A meter reports the progress of a step, if a caller wants to know it.
 type meter struct {
 	step     Step
 	done, of int64
@@ -41,7 +41,7 @@ func (s Source) newMeter(step Step, of int64) *meter {
 // add counts bytes that are done.
 func (m *meter) add(bytes int64) { m.setDone(m.done + bytes) }
 
-// setDone says how many bytes are done by now.
+// setDone sets how many bytes are done.
 func (m *meter) setDone(done int64) {
 	m.done = done
 	if m.tell != nil {

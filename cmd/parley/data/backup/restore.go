@@ -19,7 +19,7 @@ import (
 	"parley/bus/sqlitebus"
 )
 
-// Errors that callers of this package act on.
+// These are the errors that callers of this package act on.
 var (
 	// ErrUsed says that the home already contains data.
 	ErrUsed = errors.New("this home is already in use")
@@ -159,10 +159,10 @@ func asDamaged(err error) error {
 type unpacker struct {
 	tar         *tar.Reader
 	trail       openFolders
-	plan        *plan           // if set, files of workspaces are planned rather than written
+	plan        *plan           // if set, files of workspaces are planned, not written
 	files       map[string]File // by name
 	manifest    Manifest
-	hasManifest bool // the manifest was read
+	hasManifest bool // whether the manifest was read
 }
 
 func (u *unpacker) unpack() error {

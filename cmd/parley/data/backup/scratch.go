@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// The prefixes of the names of temporary directories in the home. Such a directory is useless once
-// its process has ended.
+// These are the prefixes of the names of temporary directories in the home. Such a directory is useless once its
+// process has ended.
 const (
 	backupScratch  = ".backup-"
 	restoreScratch = ".restoring-"

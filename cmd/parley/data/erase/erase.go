@@ -50,8 +50,8 @@ type Store interface {
 	sessions.Reader
 	// StopJobs asks the background jobs of a session to end.
 	StopJobs(ctx context.Context, session, id, cause string) (int, error)
-	// NotePurge records that, until end is called, something is being erased from the files that others may share
-	// with the store.
+	// NotePurge records that, until end is called, something is being erased from the files that the store and other
+	// parts may share.
 	NotePurge(ctx context.Context) (end func(ctx context.Context, erased bool) error, err error)
 	// PurgeDue purges these files if an erasure has left that undone.
 	PurgeDue(ctx context.Context) error
@@ -103,7 +103,7 @@ type Config struct {
 	SubAgents func(ctx context.Context, person string, sessions ...string) ([]string, error)
 	// Kept lists what an erasure cannot reach in this installation, such as backups. Each receipt repeats it.
 	Kept []NotErased
-	// Progress, if set, is called at each step, and within a step for each session.
+	// Progress, if set, is called at each step and, within a step, for each session.
 	Progress func(Progress)
 	Log      *slog.Logger
 }
@@ -151,7 +151,7 @@ func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
 	if err := e.eraseInRounds(ctx, &r, t, again); err != nil {
 		return r, fmt.Errorf("erase %s: %w", person, err)
 	}
-	if err := e.forgetAudit(&r, person, r.Log.Sessions); err != nil { // erase what was recorded in the meantime
+	if err := e.forgetAudit(&r, person, r.Log.Sessions); err != nil { // erase audit records made in the meantime
 		return r, fmt.Errorf("erase %s: %w", person, err)
 	}
 	for _, key := range r.Log.PartlyErased {
@@ -200,7 +200,7 @@ func (e *Eraser) Session(ctx context.Context, key string) (Receipt, error) {
 		return r, fmt.Errorf("erase session %s: %w", key, err)
 	}
 	t := &target{alone: all, eraseLog: func(ctx context.Context, t *target) (done sessions.Erased, err error) {
-		for i, key := range slices.Backward(t.alone) { // the session itself knows the others, so it is the last
+		for i, key := range slices.Backward(t.alone) { // the session itself knows the others, so it is erased last
 			e.report(Log, len(t.alone)-1-i, len(t.alone))
 			one, err := e.cfg.Store.EraseSession(ctx, key)
 			done = addErased(done, one)
@@ -215,7 +215,7 @@ func (e *Eraser) Session(ctx context.Context, key string) (Receipt, error) {
 	if err := e.eraseInRounds(ctx, &r, t, again); err != nil {
 		return r, fmt.Errorf("erase session %s: %w", key, err)
 	}
-	if err := e.forgetAudit(&r, "", t.alone); err != nil { // erase what was recorded in the meantime
+	if err := e.forgetAudit(&r, "", t.alone); err != nil { // erase audit records made in the meantime
 		return r, fmt.Errorf("erase session %s: %w", key, err)
 	}
 	e.addKept(&r)
@@ -238,7 +238,7 @@ func (e *Eraser) Sessions(ctx context.Context, keys []string) (erased []string, 
 		return true, nil
 	})
 	if err != nil {
-		erased = nil // what they said may be left in the files
+		erased = nil // what they said may still be in the files
 	}
 	return erased, errors.Join(failed, err)
 }
@@ -322,7 +322,7 @@ func (e *Eraser) eraseBeside(ctx context.Context, r *Receipt, t *target) (bus.Fo
 	gone, err := e.forget(ctx, r, func(topic bus.Topic, m bus.Message) bool {
 		concerns, err := e.covers(ctx, t, topic, m)
 		if unknown = cmp.Or(unknown, err); unknown != nil {
-			return false // the rest stays for the next attempt, too
+			return false // the rest stays until the next attempt, too
 		}
 		if !strings.HasPrefix(string(topic), string(bus.OutboundTopic(""))) {
 			return concerns

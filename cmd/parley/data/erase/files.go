@@ -6,7 +6,7 @@ import (
 	"parley/bus"
 )
 
-// Files removes files that the bot is about to send with its messages.
+// Files removes files that wait to be sent with messages.
 type Files interface {
 	// Remove removes the files of a session, and reports whether there were any.
 	Remove(ctx context.Context, session string) (bool, error)

@@ -23,7 +23,7 @@ type Receipt struct {
 	Workspaces []string        `json:"workspaces"` // the sessions whose directories were removed
 	// Attachments counts the files that were removed from conversations shared with others.
 	Attachments int `json:"attachments,omitempty"`
-	// OldFiles counts the files that belong to erased turns and were removed from conversations that continue.
+	// OldFiles counts the files of erased turns that were removed from conversations that continue.
 	OldFiles   int         `json:"old_files,omitempty"`
 	AuditFiles int         `json:"audit_files,omitempty"` // how many records in the audit's files lost their arguments
 	Kept       []NotErased `json:"kept"`
@@ -44,7 +44,7 @@ func (r *Receipt) noteKept(what, why string) {
 	r.Kept = append(r.Kept, NotErased{what, why})
 }
 
-// Empty reports whether there was nothing to erase.
+// Empty reports whether nothing was erased and nothing was left out.
 func (r *Receipt) Empty() bool {
 	return len(r.Log.Sessions) == 0 && r.Log.Entries == 0 && len(r.Workspaces) == 0 &&
 		r.Bus.Messages == 0 && r.Bus.DeadLetters == 0 && r.Book == sqlbook.Erased{} && r.AuditFiles == 0 && r.Attachments == 0 && r.OldFiles == 0
@@ -99,7 +99,7 @@ func (r *Receipt) String() string {
 	return b.String()
 }
 
-// addErased adds up what two erasures have erased.
+// addErased returns the sum of what two erasures have erased.
 func addErased(a, b sessions.Erased) sessions.Erased {
 	a.Sessions, a.PartlyErased = addKeys(a.Sessions, b.Sessions), addKeys(a.PartlyErased, b.PartlyErased)
 	a.Entries += b.Entries

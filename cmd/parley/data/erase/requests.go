@@ -19,11 +19,11 @@ import (
 // A RequestState says how far a request is.
 type RequestState string
 
-// The states of a request.
+// These are the states of a request.
 const (
-	Running RequestState = "running" // also after the process that carried it out has died: another one, or the next, goes on
+	Running RequestState = "running" // even after the process that carries it out has died, because another one, or the next, goes on
 	Done    RequestState = "done"
-	Failed  RequestState = "failed" // something may be left: the same may be asked again
+	Failed  RequestState = "failed" // something may be left, so the same request may be made again
 )
 
 // A Request is an erasure that somebody has asked for. It is carried out to the end even if they don't wait for it.
@@ -32,8 +32,8 @@ type Request struct {
 	State    RequestState `json:"state"`
 	Asked    time.Time    `json:"asked"`
 	Progress Progress     `json:"progress"`
-	Receipt  *Receipt     `json:"receipt,omitempty"` // once it is done
-	Error    string       `json:"error,omitempty"`   // if it has failed: why, for people
+	Receipt  *Receipt     `json:"receipt,omitempty"` // set once it is done
+	Error    string       `json:"error,omitempty"`   // why it has failed, for people
 }
 
 // An order is what a request is to erase, as it is stored until the request has ended. It never changes.
@@ -43,15 +43,15 @@ type order struct {
 	Session string    `json:"session,omitempty"`
 }
 
-// The subjects of the notes about a request, whose id they are about. Only the first outcome is kept, so a process that
-// was paused, and whose request another one has finished, changes nothing anymore.
+// These are the subjects of the notes about a request, whose id is the object. Only the first outcome is kept, so a
+// paused process whose request another one has finished changes nothing anymore.
 const (
 	orderSubject    = "forget order"    // an order; removed once there is an outcome
 	progressSubject = "forget progress" // a Progress; there is one as soon as some process has begun
 	outcomeSubject  = "forget outcome"  // a Request that has ended
 )
 
-// Errors of Requests.
+// These are the errors of Requests.
 var (
 	errNoRequest = errors.New("there is no such request")
 	errStopping  = errors.New("this process is being stopped")
@@ -59,10 +59,10 @@ var (
 
 const (
 	keepOutcomes  = 24 * time.Hour
-	beginWithin   = 24 * time.Hour // an older request is not begun again: it would erase what was said since
+	beginWithin   = 24 * time.Hour // an older request isn't resumed, because it would also erase what was said since
 	recordEvery   = time.Second    // how often a request's progress is recorded
 	lookForOthers = time.Minute    // how often a process looks for requests that a dead one has left
-	afterError    = time.Second    // before a request is begun again that could not be carried out
+	afterError    = time.Second    // the wait before a request that failed is tried again
 )
 
 // RequestsConfig holds what Requests works with.
@@ -71,21 +71,22 @@ type RequestsConfig struct {
 	Eraser func(progress func(Progress)) *Eraser
 	Notes  channels.Notes
 	Holder bus.Holder
-	// Resumes says that this process also carries out what others have left, because it serves for long.
+	// Resumes says that this process also carries out requests that other processes have left. It is set for processes
+	// that serve for long.
 	Resumes bool
 	Log     *slog.Logger
 }
 
-// Requests carries out erasures that were asked for, each to its end. A request is recorded before it begins, and only
-// the process that holds its name on the bus works on it. If that process dies, another one begins it again: what is
-// erased already isn't found anymore.
+// Requests carries out requested erasures, each to its end. A request is recorded before it begins, and only the
+// process that holds its name on the bus works on it. If that process dies, another one begins it again, and finds
+// only what isn't erased yet.
 type Requests struct {
 	cfg   RequestsConfig
 	ready chan struct{} // closed once Run has begun
 
 	mu      sync.Mutex
-	runCtx  context.Context          //nolint:containedctx // of all requests; it is Run's, which waits for them
-	active  map[string]chan struct{} // by request that this process works on, or waits for another process to finish: closed when it no longer does
+	runCtx  context.Context          //nolint:containedctx // the context of all requests, until Run ends it and waits for them
+	active  map[string]chan struct{} // for each request that this process works on, or that it waits for another process to finish: a channel that is closed when it no longer does
 	working sync.WaitGroup
 }
 
@@ -94,8 +95,8 @@ func NewRequests(cfg RequestsConfig) *Requests {
 	return &Requests{cfg: cfg, ready: make(chan struct{}), active: map[string]chan struct{}{}}
 }
 
-// Run carries out requests until ctx is done, and then waits until those in this process have stopped. What isn't done
-// then goes on in another process, or at the next start.
+// Run carries out requests until ctx is done, and then waits until those in this process have stopped. Unfinished
+// requests continue in another process, or at the next start.
 func (r *Requests) Run(ctx context.Context) error {
 	r.mu.Lock()
 	r.runCtx = ctx
@@ -128,7 +129,7 @@ func (r *Requests) waitForWork() {
 	r.working.Wait()
 }
 
-// resume begins requests that have not ended, and removes what is known of those that ended long ago.
+// resume begins requests that have not ended, and removes the records of those that ended long ago.
 func (r *Requests) resume(ctx context.Context) error {
 	orders, err := r.cfg.Notes.AllNoted(ctx, orderSubject)
 	if err != nil {
@@ -180,7 +181,7 @@ func (r *Requests) awaitRun(ctx context.Context) error {
 // Find returns a request. It returns errNoRequest if there is none, or if it ended more than a day ago.
 func (r *Requests) Find(ctx context.Context, id string) (Request, error) {
 	var o order
-	ordered, err := r.read(ctx, orderSubject, id, &o) // before the outcome, which replaces it
+	ordered, err := r.read(ctx, orderSubject, id, &o) // read before the outcome, which replaces it
 	if err != nil {
 		return Request{}, err
 	}
@@ -206,7 +207,7 @@ func (r *Requests) Await(ctx context.Context, id string) (Request, error) {
 		if err != nil || q.State != Running {
 			return q, err
 		}
-		ended := r.start(id) // also if another process works on it: then it ends when that has done so
+		ended := r.start(id) // if another process works on it, this ends when that process has finished
 		if ended == nil {
 			return q, errStopping
 		}
@@ -242,8 +243,8 @@ func (r *Requests) read(ctx context.Context, subject, id string, into any) (bool
 	return note.Value != "", nil
 }
 
-// start works on a request in a goroutine of its own, unless this process does so already. It returns a channel that is
-// closed when this process doesn't work on it anymore; nil if it is being stopped.
+// start works on a request in a new goroutine, unless this process already does. It returns a channel that is closed
+// when this process no longer works on the request, or nil if the process is being stopped.
 func (r *Requests) start(id string) (ended <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -349,7 +350,7 @@ func (r *Requests) erase(ctx context.Context, id string, o order) (Receipt, erro
 			return
 		}
 		recorded = time.Now()
-		_ = r.record(ctx, progressSubject, id, p) // the next one may be recorded
+		_ = r.record(ctx, progressSubject, id, p) // if this fails, the next progress may be recorded
 	})
 	if o.User != "" {
 		return eraser.PersonSoon(ctx, o.User)
@@ -357,5 +358,5 @@ func (r *Requests) erase(ctx context.Context, id string, o order) (Receipt, erro
 	return eraser.SessionSoon(ctx, o.Session)
 }
 
-// textTooOld says to whoever asked why a request was not carried out.
+// textTooOld is the error of a request that was interrupted too long ago.
 const textTooOld = "it was interrupted more than a day ago, and would also erase what was said since"

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	retryRetention = time.Hour // after a failure
+	retryRetention = time.Hour // the wait after a failure
 	holdName       = "retention"
 )
 

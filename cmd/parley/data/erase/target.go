@@ -14,7 +14,7 @@ import (
 // A target says what one call of an Eraser erases: everything about a person, or a session.
 type target struct {
 	person    string        // "" for a session
-	origin    string        // if the person is a program's token: the origin of its messages
+	origin    string        // the origin of the person's messages, if the person is a program's token
 	addresses []bus.Address // the chats in which everything that was sent is erased
 	alone     []string      // sessions that are erased completely
 	shared    []string      // sessions from which the person's turns are erased
@@ -36,7 +36,7 @@ func (e *Eraser) covers(ctx context.Context, t *target, topic bus.Topic, m bus.M
 	case strings.HasPrefix(string(topic), string(bus.OutboundTopic(""))):
 		out, err := bus.DecodeOutbound(m.Body)
 		if err != nil {
-			return false, nil // nobody can tell whose it is
+			return false, nil // a message that can't be decoded belongs to nobody
 		}
 		if out.Told != nil && out.Told.Operator {
 			return slices.Contains(t.alone, out.Session) || t.person != "" && out.Told.For.ID == t.person, nil
@@ -66,7 +66,7 @@ func personBehind(in bus.Inbound) string {
 // erased since.
 func (e *Eraser) belongsTo(ctx context.Context, person string, out bus.Outbound) (bool, error) {
 	cause := out.Turn
-	if cause == "" { // it is a command's
+	if cause == "" { // the answer to a command
 		cause = bus.ReplyCause(out.ID)
 	}
 	entry, err := e.cfg.Store.Find(ctx, out.Session, cause)

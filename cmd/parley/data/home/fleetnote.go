@@ -15,7 +15,7 @@ const fleetFile = "fleet.json"
 // configuration then knows that it is in the wrong place, and doesn't create new data there, which would keep the
 // next serve from starting.
 type fleetNote struct {
-	Store  string `json:"store"`            // without secrets
+	Store  string `json:"store"`            // the store's address without secrets
 	Bus    string `json:"bus,omitempty"`    // without secrets; "" means the home
 	Config string `json:"config,omitempty"` // the configuration file that names these places
 }
@@ -27,7 +27,7 @@ func (n fleetNote) remedy(loaded string) string {
 	switch n.Config {
 	case "":
 		return ": use the configuration that names it, with --config or the environment"
-	case loaded: // the file has changed since; a container may have mounted another file there
+	case loaded: // the file has changed since, or a container has mounted another file there
 		return ", which " + n.Config + " named earlier: start with a configuration that names it (in deploy, that's compose.fleet.yaml rather than compose.yaml)"
 	}
 	return ": add --config " + n.Config

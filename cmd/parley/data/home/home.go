@@ -52,10 +52,10 @@ import (
 	"parley/tools/sandbox"
 )
 
-// The files of a home.
+// These are the files of a home.
 const (
-	StoreFile    = homedb.File    // of the store, the book and the bus
-	BusFile      = homedb.BusFile // of the bus, if the store and the book are on a server
+	StoreFile    = homedb.File    // the database of the store, the book and the bus
+	BusFile      = homedb.BusFile // the bus's database, if the store and the book are on a server
 	TokenFile    = "token"
 	SocketFile   = "parley.sock"
 	TerminalsDir = "terminals" // the folder of the locks, one for each conversation in a terminal
@@ -124,15 +124,15 @@ type Home struct {
 	override    WorkspaceOverride
 	overrideDir *workspace.Workspaces // the override's directory; nil if there is none
 
-	owner     Owner  // of Dir
-	Root      string // of the workspaces
+	owner     Owner  // the owner of Dir
+	Root      string // the root of the workspaces
 	rootOwner Owner
 	folders   map[string]string // folders that agents have in place of Root, by agent
 	owners    map[string]Owner  // the owners of folders, by folder
 	self      string            // this process's name among those that have the bus open
 	complete  bool              // whether Open has opened everything
-	lost      atomic.Uint64     // see LostWrites
-	ready     readiness         // see Ready
+	lost      atomic.Uint64     // the count that LostWrites returns
+	ready     readiness         // the state that Ready reports
 }
 
 // A WorkspaceOverride is a person's own directory that is used as the workspace of the one session in which they

@@ -36,7 +36,7 @@ type TurnMemories struct {
 	book MemoryBook
 
 	mu   sync.Mutex
-	kept map[begunTurn]readMemory // memories that a turn has not taken yet
+	kept map[begunTurn]readMemory // memories that were read and that no turn has taken yet
 }
 
 // A begunTurn identifies a turn that has just begun.
@@ -79,8 +79,8 @@ func (m *TurnMemories) take(turn begunTurn) (readMemory, bool) {
 	return k, ok
 }
 
-// TurnStartQuery returns the query for the turn's memories that the store adds to the statement that begins a turn, and
-// whose result For uses; false if it isn't known whose memories the turn may know.
+// TurnStartQuery returns the query for the turn's memories. The store adds it to the statement that begins the turn,
+// and For uses the result. It returns false if it isn't known whose memories the turn may know.
 func (m *TurnMemories) TurnStartQuery(session string, started sessions.Entry) (sqlstore.TurnStartQuery, bool) {
 	data, err := sessions.Decode[sessions.TurnStarted](started)
 	if err != nil {
@@ -105,7 +105,7 @@ func (m *TurnMemories) TurnStartQuery(session string, started sessions.Entry) (s
 	}, true
 }
 
-// keep keeps the memories that were read for a turn.
+// keep stores the memories that were read for a turn.
 func (m *TurnMemories) keep(turn begunTurn, k readMemory) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

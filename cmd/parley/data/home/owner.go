@@ -16,9 +16,8 @@ import (
 	"parley/cmd/parley/data/migrate"
 )
 
-// An Owner is the user and group that a home belongs to. Root may work in the home of a service
-// that runs under a user of its own; the files that root creates there are given to that user, who
-// could not use them otherwise.
+// An Owner is the user and group that own a home. Root may work in the home of a service that runs as another user;
+// files that root creates there are given to that user, who could not use them otherwise.
 type Owner struct{ uid, gid int }
 
 // noOwner returns the Owner for a home in which nothing must be given away, because its own user

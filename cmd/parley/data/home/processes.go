@@ -13,22 +13,23 @@ import (
 	"parley/tools/plainjson"
 )
 
-// A Process is one of those that have the bus open: a server of the fleet, or a command that serves itself. Of one that
-// has not described itself, such as one of an older release, only the name is known.
+// A Process has the bus open: a server of the fleet, or a command that serves itself. Of a process that has not
+// described itself, such as one of an older release, only the name is known.
 type Process struct {
-	Name    string    `json:"-"` // in the bus's roster
+	Name    string    `json:"-"` // its name in the bus's roster
 	Role    string    `json:"role"`
 	Release string    `json:"release"`
 	Host    string    `json:"host"`
 	Started time.Time `json:"started"`
-	Holds   []string  `json:"holds,omitempty"` // what only one process of the fleet does at a time
+	Holds   []string  `json:"holds,omitempty"` // names of duties that only one process of the fleet has at a time
 }
 
 const (
-	// lookEvery is how often a process looks whether it holds other names. It looks in memory.
+	// lookEvery is how often a process checks whether the names that it holds have changed. The check only reads
+	// memory.
 	lookEvery = time.Second
-	// describeEvery is how often a process describes itself although nothing has changed: its record is deleted if it is
-	// very old.
+	// describeEvery is how often a process describes itself although nothing has changed, because a very old record is
+	// deleted.
 	describeEvery = 24 * time.Hour
 	// describeAgainAfter is how long a process waits before it tries again to describe itself.
 	describeAgainAfter = 10 * time.Second
@@ -37,10 +38,10 @@ const (
 // Describe records in the book of a home what this process is, and again when it holds other names, until ctx is done.
 func Describe(ctx context.Context, h *Home, is Process, log *slog.Logger) {
 	if h.self == "" {
-		return // this process may only read
+		return // this process may only read, so it can't describe itself
 	}
 	var said []string
-	var next time.Time // when to describe it in any case
+	var next time.Time // when to describe it again even without a change
 	looks := time.NewTicker(lookEvery)
 	defer looks.Stop()
 	for {
@@ -76,8 +77,8 @@ func lastingHolds(names []string) []string {
 	})
 }
 
-// Processes returns the processes that have the bus of a home open, this one first, and the others by when they were started:
-// those of which nothing is known come last.
+// Processes returns the processes that have the bus of a home open: this one first, then the others by start time,
+// and at last those of which only the name is known.
 func Processes(ctx context.Context, h *Home) ([]Process, error) {
 	names, err := h.Bus.Processes(ctx)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 const (
 	writeTimeout = 3 * time.Second
-	readinessTTL = time.Second // how long a result is reused for further requests: anybody may ask, and each check writes
+	readinessTTL = time.Second // how long a result is reused, because anybody may ask, and each check writes
 )
 
 // readiness holds what is known about whether the bus and the store can be written to.

@@ -9,14 +9,14 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// A process records, as a number, how much it understands of the data that others write; each release that adds to
-// it raises the number. Releases from before the first number record nothing.
+// A process records, as a number, how much it understands of the data that others write. Each release that adds to
+// that data raises the number. Releases before the first number record nothing.
 const (
 	understandsAsks      = 1  // turns that wait for people
 	understandsPeople    = 2  // sessions of one person in a place shared with others
 	understandsFiles     = 3  // files in answers, files that arrive with messages, and pictures
 	understandsTimes     = 4  // messages from schedules
-	understandsJobs      = 5  // that a job has ended
+	understandsJobs      = 5  // the entry that a job has ended
 	understandsGrowth    = 6  // drafts that are growing messages
 	understandsParts     = 7  // summaries of a part of a turn that continues
 	understandsSubAgents = 8  // sub-agents' sessions, and turns that wait for them

@@ -82,7 +82,7 @@ func removeSocket(path string) error {
 // A socketListener accepts connections only from this user and root.
 type socketListener struct {
 	net.Listener
-	path string // in the home
+	path string // the socket's path in the home
 	log  *slog.Logger
 }
 
@@ -98,7 +98,7 @@ func (l *socketListener) Accept() (net.Conn, error) {
 			return conn, nil
 		}
 		l.log.Warn("a connection to the home's socket is refused", slog.Any("error", err))
-		_ = conn.Close() // nothing was written to it
+		_ = conn.Close() // nothing was written, so nothing can be lost
 	}
 }
 

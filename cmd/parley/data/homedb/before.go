@@ -18,8 +18,8 @@ import (
 // refuse the shared file.
 const setAsideSuffix = ".before-1000"
 
-// How much space must be free on the disk when files are taken over: roomFactor times their size, for their rows in
-// the log beside the database, in the database, and in the indexes; and some more.
+// These constants say how much disk space must be free for a takeover: roomFactor times the size of the files, for
+// their rows in the log beside the database, in the database, and in the indexes; and some more.
 const (
 	roomFactor = 3
 	spareRoom  = 16 << 20

@@ -18,7 +18,7 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// The names of the files in a home.
+// These are the names of the files in a home.
 const (
 	// File is the database of the home. In earlier releases it was the store's file; they refuse it now because of
 	// its version.
@@ -32,7 +32,7 @@ const (
 
 // Options are the options of Open. Each is optional.
 type Options struct {
-	Log   *slog.Logger      // logs that files are taken over or tables migrated, which may take a while, and which writes are lost
+	Log   *slog.Logger      // logs takeovers of files and migrations of tables, which may take a while, and lost writes
 	Lost  func(writes int)  // called with the number of writes that the disk rejected and that nobody waited for
 	Point func(name string) // called at each step of taking over, where a test may kill the process
 }

@@ -2,5 +2,5 @@
 
 package homedb
 
-// freeRoom says that the number of free bytes is unknown.
+// freeRoom returns false, because on this system the number of free bytes is unknown.
 func freeRoom(string) (free uint64, known bool, err error) { return 0, false, nil }

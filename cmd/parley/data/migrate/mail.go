@@ -31,12 +31,12 @@ type Mail struct {
 // one request.
 const knownAtOnce = 500
 
-// copyBus copies what is in the bus: waiting messages, dead letters, the ids of recently published
-// messages, and pauses of topics. Each step can be repeated after a crash, because the new bus
-// recognizes what it has received under this migration's id.
+// copyBus copies what is in the bus: waiting messages, dead letters, the ids of recently published messages, and
+// pauses of topics. Each step can be repeated after a crash, because the new bus recognizes what it has received
+// under this migration's id.
 //
-// The new bus starts counting its fences above every fence that a log or the old bus has seen.
-// Otherwise the logs would refuse its first leases as outdated.
+// The new bus starts counting its fences above every fence that a log or the old bus has seen. Otherwise the logs
+// would refuse its first leases as outdated.
 func (m *migration) copyBus(ctx context.Context) error {
 	logs := m.from.store
 	if logs == nil {
@@ -139,8 +139,8 @@ func (m *migration) copyPauses(ctx context.Context) error {
 	return nil
 }
 
-// compare reads the messages in the new bus and returns ErrDiffers if they differ from those that
-// were copied; was is the checksum of the latter.
+// compare reads the messages in the new bus and returns ErrDiffers if their checksum isn't was, the checksum of the
+// copied messages.
 func (m *migration) compare(ctx context.Context, was *checksum) error {
 	is, report := newChecksum(), m.progressOf(Post)
 	is.seed = was.seed

@@ -34,7 +34,7 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// Errors that callers act on.
+// These are the errors that callers act on.
 var (
 	// ErrNothing says that the home contains nothing to copy.
 	ErrNothing = errors.New("there's nothing to move")
@@ -51,7 +51,7 @@ type Config struct {
 	// Bus is where the messages are copied to; if it has no URL, they stay in the home, in a
 	// database of their own.
 	Bus    redisbus.Config
-	Shards int // into how many shards the new bus is cut
+	Shards int // number of shards of the new bus
 	// StoreURL is the database that the logs and the book are copied to.
 	StoreURL string
 	// BusName and StoreName are those two URLs without passwords, for people.
@@ -64,7 +64,7 @@ type Config struct {
 // A Report says what was copied.
 type Report struct {
 	ID    string           `json:"id"`
-	Rows  map[string]int64 `json:"rows"` // of the logs and the book, by table; without those that an earlier run has copied
+	Rows  map[string]int64 `json:"rows"` // copied rows of the logs and the book, by table; without those that an earlier run has copied
 	Mail  Mail             `json:"mail"`
 	Store string           `json:"store"`
 	Bus   string           `json:"bus,omitempty"`
@@ -78,7 +78,7 @@ type migration struct {
 	report Report
 
 	from struct {
-		db    *sqldb.DB // the home's; nil if an earlier migration has left nothing in the home except the mail
+		db    *sqldb.DB // the home's database; nil if an earlier migration has left nothing in the home except the messages
 		bus   *sqlitebus.Bus
 		store *sqlstore.Store
 		book  *sqlbook.Book
@@ -93,7 +93,7 @@ type migration struct {
 	intake    intake                 // writes into the new bus; nil if the messages stay where they are
 }
 
-// A newBus is what a migration needs of the bus into which it copies, besides its intake.
+// A newBus is what a migration needs of the bus it copies to, besides its intake.
 type newBus interface {
 	bus.Inspector
 	bus.DeadLetters
@@ -227,7 +227,7 @@ func (m *migration) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// openBus opens the new bus, which is cut into shards if the configuration says so.
+// openBus opens the new bus, in shards if the configuration says so.
 func (m *migration) openBus(ctx context.Context) error {
 	if err := shards.Prepare(ctx, m.Bus, m.Shards); err != nil {
 		return err

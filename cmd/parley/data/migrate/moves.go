@@ -69,8 +69,8 @@ func (t *migrationTable) begin(ctx context.Context, id string) error {
 	return nil
 }
 
-// recordCopied returns a function that records that a part was copied. It must be called in the
-// transaction that copies the part, so that either both happen or neither.
+// recordCopied returns a function that records that a part was copied. The function must be called in the transaction
+// that copies the part, so that both happen or neither.
 func (t *migrationTable) recordCopied(id, part string) func(*sqldb.Tx) error {
 	return func(tx *sqldb.Tx) error {
 		_, err := tx.Exec("UPDATE moves SET "+part+" = ? WHERE id = ?", time.Now().UnixMicro(), id)

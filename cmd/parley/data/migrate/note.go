@@ -10,7 +10,7 @@ import (
 	"parley/tools/plainjson"
 )
 
-// The parts of a home that can be copied.
+// These are the parts of a home that can be copied.
 const (
 	PartStore = "store" // the logs, and the book
 	PartBus   = "bus"   // the messages in the bus
@@ -33,7 +33,7 @@ func (n Note) Unfinished() bool { return n.ID != "" && n.Done.IsZero() }
 // HasPart reports whether the latest migration copies this part, PartStore or PartBus.
 func (n Note) HasPart(part string) bool { return slices.Contains(n.Parts, part) }
 
-// Places says in words where the content of the home is now; "" if all of it is in the home.
+// Places returns in words where the content of the home is now, or "" if all of it is in the home.
 func (n Note) Places() string {
 	return strings.Join(slices.DeleteFunc([]string{n.Store, n.Bus}, func(s string) bool { return s == "" }), " and ")
 }

@@ -1,6 +1,6 @@
 package migrate
 
-// A Progress says what a migration is doing.
+// A Progress says how far a migration is.
 type Progress struct {
 	Step Step
 	Done int64 // how many rows or messages of the step were copied, plus how many were compared
@@ -10,11 +10,11 @@ type Progress struct {
 // A Step is a step of a migration.
 type Step string
 
-// The steps, in their order.
+// These are the steps, in their order.
 const (
 	Logs Step = "logs"
 	Book Step = "book"
-	Post Step = "messages" // the bus
+	Post Step = "messages" // the messages in the bus
 )
 
 // Steps returns all steps in their order.

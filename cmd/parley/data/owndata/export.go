@@ -33,12 +33,12 @@ type line struct {
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-// The kinds of lines that are not entries of the log.
+// These are the kinds of lines that are not entries of the log.
 const (
 	kindRating   = "rating"   // the person's rating of an answer
 	kindSchedule = "schedule" // a schedule that the person has made
 	kindMemory   = "memory"   // what is remembered about the person
-	kindProposal = "proposal" // what an agent has proposed to them to remember
+	kindProposal = "proposal" // a proposal of an agent to the person about what to remember
 )
 
 // export sends a person what they said, the answers to it, their ratings of answers, their
@@ -147,7 +147,7 @@ func (f *exportState) addProposals(ctx context.Context) error {
 	return nil
 }
 
-// addMemory adds what is remembered about the person at this moment, dated with the end of the export.
+// addMemory adds the current memory about the person, dated with the end of the export.
 func (f *exportState) addMemory(ctx context.Context) error {
 	if f.commands.Memories == nil {
 		return nil
@@ -164,7 +164,7 @@ func (f *exportState) addMemory(ctx context.Context) error {
 // An exportState is the state of an export while its files are made.
 type exportState struct {
 	commands *Commands
-	id       string // of the command
+	id       string // the command's id
 	request
 	file                  bytes.Buffer
 	sent, lines, sessions int
@@ -208,7 +208,7 @@ func (f *exportState) send(ctx context.Context, text string) error {
 // answer them, up to the time of the request. It leaves out what others said.
 func (d *Commands) linesOf(ctx context.Context, key string, r request) func(func(line, error) bool) {
 	return func(yield func(line, error) bool) {
-		theirs := map[string]bool{} // the person's turns
+		theirs := map[string]bool{} // which turns are the person's
 		for e, err := range d.Store.Read(ctx, key, 1) {
 			if errors.Is(err, sessions.ErrNotFound) {
 				return // it was erased in the meantime

@@ -26,7 +26,7 @@ import (
 	"parley/tools/plainjson"
 )
 
-// The commands.
+// These are the commands.
 const (
 	Forget = "forget"
 	Export = "export"
@@ -36,10 +36,10 @@ const (
 	confirmWithin = 10 * time.Minute // how soon "/forget yes" must follow "/forget"
 	exportEvery   = 10 * time.Minute // how long a person must wait before the next export
 	sweepEvery    = time.Minute      // how often to look for requests that another process has left undone
-	knowFor       = 48 * time.Hour   // how long a completed command is remembered, in case a platform delivers it again
+	knowFor       = 48 * time.Hour   // how long a completed command is recorded, in case a platform delivers it again
 )
 
-// The subjects of the book's notes.
+// These are the subjects of the book's notes.
 const (
 	askedToForgetSubject = "forget_asked" // about a person: the id of their command /forget
 	exportedSubject      = "exported"     // about a person: the id of their last command /export

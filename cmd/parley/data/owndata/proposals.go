@@ -17,13 +17,14 @@ type ProposalBook interface {
 	MemoriesFor(ctx context.Context, agent, person string) (ofAgent, ofPerson channels.Memory, err error)
 }
 
-// Proposals stores in the book what agents propose to remember, and has people told about it. It implements
+// Proposals stores in the book what agents propose to remember, and notifies people about it. It implements
 // proposals.Store.
 type Proposals struct {
 	Book   ProposalBook
 	Logs   sessions.Reader
 	People *people.Commands
-	// MayPropose reports that no process of an older release is serving, which wouldn't erase proposals.
+	// MayPropose reports whether agents may propose anything: not while a process of an older release serves, which
+	// wouldn't erase proposals.
 	MayPropose func(ctx context.Context) (bool, error)
 }
 

@@ -36,7 +36,8 @@ type EditableMemories interface {
 // ofSession is the scope of a session's memory, in addition to the book's scopes.
 const ofSession = "session"
 
-// maxMemoryBody limits a request with a new text: room for the longest memory with some escapes in its JSON.
+// maxMemoryBody limits a request with a new text. It leaves room for the longest memory with some escapes in its
+// JSON.
 const maxMemoryBody = 2 * memory.MaxBytes
 
 // Remembered serves what agents remember to programs.
@@ -75,8 +76,8 @@ type shownMemory struct {
 	Owner     string `json:"owner"`
 	Content   string `json:"content"`
 	Untrusted bool   `json:"untrusted"`
-	Redacted  bool   `json:"redacted"` // the text contains secrets, which are missing in content
-	Version   string `json:"version"`  // of the text, for If-Match
+	Redacted  bool   `json:"redacted"` // whether the text contains secrets, which content leaves out
+	Version   string `json:"version"`  // the version of the text, for If-Match
 	Most      int    `json:"most_bytes"`
 }
 
