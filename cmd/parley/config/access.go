@@ -30,7 +30,7 @@ type Chat struct {
 func checkAccess(l *loader, path string, platform Platform) {
 	policy := l.Text(path + ".access")
 	if policy == "" {
-		return // it was written wrong, which is already reported
+		return // the value was invalid, which is already reported
 	}
 	if policy == "members" && !platform.Members {
 		l.Report(l.At(path+".access"), path+".access", "only "+titlesThatHave(l.opts.Platforms, func(p Platform) bool { return p.Members })+` "members"`,
@@ -39,7 +39,7 @@ func checkAccess(l *loader, path string, platform Platform) {
 	if l.Mentioned(path+".allow_from") && policy != "list" {
 		l.Report(l.At(path+".allow_from"), path+".allow_from", `has no effect without access = "list"`, `write access = "list", or remove allow_from`)
 	}
-	known := l.Value(path+".allow_from") != nil && l.Value(path+".owners") != nil // otherwise they were written wrong, which is already reported
+	known := l.Value(path+".allow_from") != nil && l.Value(path+".owners") != nil // otherwise the values were invalid, which is already reported
 	if policy == "list" && known && len(l.Texts(path+".allow_from"))+len(l.Texts(path+".owners")) == 0 {
 		l.Report(l.At(path+".access"), path+".access", `"list" lets nobody in: allow_from and owners are empty`, `write allow_from = ["42"], or owners`)
 	}

@@ -8,11 +8,11 @@ import (
 	"parley/tools"
 )
 
-// Names of agents' tables that have a special meaning.
+// These names of agents' tables have a special meaning.
 const (
 	MainAgent = "main" // the agent that always exists
 
-	defaults = "defaults" // [agents.defaults]: what all agents start from
+	defaults = "defaults" // [agents.defaults]: the values that all agents start from
 )
 
 // An Agent holds the settings of one agent: those that the operator wrote in [agents.NAME], or else in

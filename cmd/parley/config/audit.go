@@ -11,7 +11,7 @@ import (
 type Audit struct {
 	File  string // absolute; "" means none
 	Days  int    // how many days records are kept, in the file and in the store
-	MaxMB int    // of the file and the rotated files together
+	MaxMB int    // limit for the file and the rotated files together
 
 	Archive   string // where the records of each day are moved: an absolute folder, or s3://BUCKET/PREFIX; "" means nowhere
 	Endpoint  string // of the server that has the bucket; "" means Amazon's
@@ -52,7 +52,7 @@ func auditSection() section {
 func checkArchive(l *loader) {
 	place := l.Text("audit.archive")
 	if place == "" && l.Mentioned("audit.archive") {
-		return // its kind reports what is wrong with it
+		return // the kind of the setting reports what is wrong with it
 	}
 	if !strings.HasPrefix(place, bucketScheme) {
 		for _, key := range []string{"audit.endpoint", "audit.region", "audit.access_key", "audit.secret_key"} {
@@ -68,7 +68,7 @@ func checkArchive(l *loader) {
 		}
 	}
 	endpoint := l.Text("audit.endpoint")
-	u, err := url.Parse(endpoint) // its kind reports what is wrong with it as a URL
+	u, err := url.Parse(endpoint) // the kind of the setting reports an invalid URL
 	switch {
 	case err == nil && u.Path != "":
 		l.Report(l.At("audit.endpoint"), "audit.endpoint", "has a path", "write only https://HOST; the bucket goes in archive")

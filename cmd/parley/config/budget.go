@@ -8,12 +8,12 @@ import (
 
 // Budget limits what models may cost, in micro-dollars.
 type Budget struct {
-	UserDay    int64  // for one person per day
-	SessionDay int64  // for one conversation per day; 0 means no limit
-	Day, Month int64  // for everybody together
+	UserDay    int64  // limit for one person per day
+	SessionDay int64  // limit for one conversation per day; 0 means no limit
+	Day, Month int64  // limits for everybody together
 	TellAt     int    // the percentage of a cap at which owners are warned
 	Prices     string // the file that contains the price list; "" means the built-in list
-	// Written says that the operator has set a cap, here, for the heartbeat or for an agent.
+	// Written says whether the operator has set a cap: here, for the heartbeat or for an agent.
 	Written bool
 }
 

@@ -7,12 +7,12 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// Canvas says how what agents draw is shown.
+// Canvas says how the drawings of agents are shown.
 type Canvas struct {
 	Browser string // the path of a Chromium, which makes pictures of it for platforms; "" means that files are sent
 }
 
-// canvasSection declares the settings of what agents draw.
+// canvasSection declares the settings of agents' drawings.
 func canvasSection() section {
 	return section{
 		Section: schema.Section{Name: "canvas", Settings: []schema.Setting{
@@ -22,7 +22,8 @@ func canvasSection() section {
 	}
 }
 
-// checkCanvas reports a browser whose path isn't a full one. Whether it is installed matters only where pictures are made.
+// checkCanvas reports a browser whose path isn't absolute. Whether the browser is installed matters only when a
+// picture is made.
 func checkCanvas(l *loader) {
 	if program := l.Text("canvas.browser"); program != "" && !filepath.IsAbs(program) {
 		l.Report(l.At("canvas.browser"), "canvas.browser", fmt.Sprintf("%q doesn't begin with /", program),

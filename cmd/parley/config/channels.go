@@ -15,12 +15,12 @@ type Channel struct {
 	Platform string // one of Options.Platforms
 	Mode     string // "chat", or "send": it receives nothing
 	BotToken Secret
-	AppToken Secret // Slack's
+	AppToken Secret // only Slack has one
 	// Receive is how the channel receives what people say: "socket", "poll" or "http"; "" means the
 	// platform's usual way.
 	Receive       string
-	SigningSecret Secret // for Slack's requests
-	PublicURL     string // where the platform reaches the server; no trailing slash
+	SigningSecret Secret // verifies Slack's requests
+	PublicURL     string // the URL at which the platform reaches the server; no trailing slash
 	APIURL        string // "" means the platform's own; no trailing slash
 	Access        Access
 	RateLimit     string // whether to observe the platform's rate limits: "platform" or "none"
@@ -44,19 +44,19 @@ const DefaultFilesMB = 20
 // if the operator has not set a number.
 const DefaultHistory = 20
 
-// The values of Channel.Reactions: which reactions to its answers an agent is told about.
+// These are the values of Channel.Reactions: which reactions to its answers an agent is told about.
 const (
 	ReactionsThumbs = "thumbs" // 👍 and 👎, which are stored as ratings
 	ReactionsAll    = "all"
 )
 
-// The values of Channel.Introduce: who is told what the bot is.
+// These are the values of Channel.Introduce: who is told what the bot is.
 const (
 	IntroduceOnce  = "once" // each person, at the first contact
 	IntroduceNever = "never"
 )
 
-// The values of Channel.Session: what gets a conversation of its own.
+// These are the values of Channel.Session: what gets a conversation of its own.
 const (
 	SessionThread  = "thread"  // each thread, and each chat outside its threads
 	SessionChannel = "channel" // each chat with all its threads

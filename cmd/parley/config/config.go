@@ -29,7 +29,7 @@ import (
 type Config struct {
 	File       string     // absolute; "" if there is none
 	FileSearch FileSearch // where the file was searched for
-	Home       string     // absolute
+	Home       string     // absolute path
 	Serve      Serve
 	Log        Log
 	Limits     Limits
@@ -39,7 +39,7 @@ type Config struct {
 	Schedule   Schedule
 	Heartbeat  Heartbeat
 	Budget     Budget
-	Models     map[string]Model // by name; additional models, which agents name or which are asked if Model doesn't answer
+	Models     map[string]Model // additional models by name, which agents name or which are asked if Model doesn't answer
 	Agents     map[string]Agent // by name; "main" always exists
 	Channels   map[string]Channel
 	Targets    map[string][]bus.Address
@@ -57,9 +57,9 @@ type Config struct {
 	Jobs       Jobs
 	Audit      Audit
 	Trace      Trace
-	MCP        map[string]MCPServer // by name
+	MCP        map[string]MCPServer // MCP servers by name
 	Skills     Skills
-	Nodes      map[string]Node // by name; nodes that have joined need not be among them
+	Nodes      map[string]Node // nodes by name; a node that has joined may be missing
 	Node       NodeSelf
 	MQTT       MQTT
 	HTTPAccess
@@ -92,7 +92,7 @@ func sections(platforms []Platform, home string) []row {
 		each(modelsSection(), func(c *Config) *map[string]Model { return &c.Models }, func(m *Model, _ string) { m.Configured = true }),
 		each(agentsSection(), func(c *Config) *map[string]Agent { return &c.Agents }, func(a *Agent, name string) { a.Name = name }),
 		each(channelsSection(platforms), func(c *Config) *map[string]Channel { return &c.Channels }, func(ch *Channel, name string) { ch.Name = name }),
-		{section: targetsSection()}, // Config.fill parses the addresses
+		{section: targetsSection()}, // Config.fill parses the addresses of this section
 		one(httpSection(), func(c *Config) *HTTP { return &c.HTTP }),
 		each(webhooksSection(), func(c *Config) *map[string]Webhook { return &c.Webhooks }, func(w *Webhook, name string) { w.Name = name }),
 		each(subscriptionsSection(), func(c *Config) *map[string]Subscription { return &c.Subscriptions }, func(s *Subscription, name string) { s.Name = name }),
@@ -148,7 +148,7 @@ func each[T any](sec section, field func(*Config) *map[string]T, named func(one 
 	}}
 }
 
-// deprecated returns the keys that are given up and still work for two releases: none now.
+// deprecated returns the keys that are given up but work for two more releases: at present none.
 func deprecated() []schema.Retired { return nil }
 
 // Load finds the home and the configuration file, reads the file, fills in what it leaves out from

@@ -94,8 +94,8 @@ func Place(o Options) (string, error) {
 	return abs, nil
 }
 
-// FileSearch says where the configuration file was searched for. It is printed for somebody who
-// expected another file.
+// FileSearch records where the configuration file was searched for. It is printed for a person who expected another
+// file.
 type FileSearch struct {
 	// Places lists in words the places that were searched, if no file was found; empty if one was
 	// found.
@@ -142,7 +142,7 @@ func isSameFile(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// String says that no file was found and where it was searched for; it is empty if one was found.
+// String returns in words that no file was found and where it was searched for, or "" if one was found.
 func (s FileSearch) String() string {
 	if len(s.Places) == 0 {
 		return ""

@@ -7,15 +7,15 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// Heartbeat says how often an agent goes through a checklist of the operator's without being asked,
-// and who is told what it finds.
+// Heartbeat says how often an agent works through a checklist of the operator without being asked, and who is told
+// what it finds.
 type Heartbeat struct {
-	Every     time.Duration // 0 means never
-	File      string        // absolute
+	Every     time.Duration // the time between two runs; 0 means never
+	File      string        // absolute path of the checklist
 	Agent     string
 	To        []string // targets and addresses, as written
 	TokensDay int64
-	Day       int64 // micro-dollars
+	Day       int64 // what it may cost per day, in micro-dollars
 }
 
 // heartbeatSection declares the settings of the heartbeat.
@@ -36,7 +36,7 @@ func heartbeatSection() section {
 // checkHeartbeat reports, if the heartbeat is on, which settings it lacks, or which don't fit it.
 func checkHeartbeat(l *loader) {
 	if !l.Mentioned("heartbeat.every") {
-		return // it is off
+		return // the heartbeat is off
 	}
 	at := l.At("heartbeat.every")
 	switch agent := l.Text("heartbeat.agent"); {

@@ -15,9 +15,9 @@ import (
 // posts events to.
 type HTTPAccess struct {
 	HTTP     HTTP
-	Tokens   map[string]Token   // by name
-	Webhooks map[string]Webhook // by name
-	// Subscriptions are programs that are posted what happens, by name.
+	Tokens   map[string]Token   // tokens by name
+	Webhooks map[string]Webhook // webhooks by name
+	// Subscriptions are the programs that events are posted to, by name.
 	Subscriptions map[string]Subscription
 }
 

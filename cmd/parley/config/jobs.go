@@ -8,8 +8,8 @@ import (
 
 // Jobs limits the commands that agents run in the background, beyond the turn that starts them.
 type Jobs struct {
-	PerSession int           // at once
-	PerPerson  int           // at once, in all their conversations
+	PerSession int           // how many at once
+	PerPerson  int           // how many at once, in all conversations of the person
 	Longest    time.Duration // how long a job may run
 	Write      bool          // whether jobs may write to all of the workspace
 }

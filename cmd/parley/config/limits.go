@@ -4,7 +4,7 @@ import "parley/cmd/parley/config/schema"
 
 // Limits limits how much people may ask of the bot, and how long queues may be.
 type Limits struct {
-	UserTurns     int   // turns at once, for one person who is not an owner
+	UserTurns     int   // turns at once for one person who is not an owner
 	UserTurnsHour int   // turns within an hour
 	UserTokensDay int64 // tokens within a day
 	// TokensWritten says that the operator has set UserTokensDay.

@@ -2,7 +2,7 @@ package config
 
 import "parley/cmd/parley/config/schema"
 
-// The parts of package schema that others need.
+// These are the parts of package schema that other packages need.
 type (
 	// A Secret is a text that no output shows; string(s) returns it.
 	Secret = schema.Secret
@@ -57,7 +57,7 @@ type section struct {
 type loader struct {
 	*schema.Values
 	opts Options
-	home string // absolute
+	home string // absolute path of the home
 	// agentProblems contains the problems that stop a server only if it runs agents.
 	agentProblems []schema.Problem
 }
@@ -67,8 +67,8 @@ func (l *loader) reportForAgents(at schema.Origin, key, wrong, remedy string) {
 	l.agentProblems = append(l.agentProblems, at.Problem(key, &schema.Fault{Wrong: wrong, Remedy: remedy}))
 }
 
-// When a changed setting that names channels or agents takes effect: at once, unless the file adds or removes a
-// channel or an agent; see schema.Reloading.
+// These are the Reload values of settings that name channels or agents: a change takes effect at once, unless the
+// file adds or removes a channel or an agent; see schema.Reloading.
 const (
 	withChannels schema.Reloading = "channels"
 	withAgents   schema.Reloading = "agents"

@@ -17,17 +17,17 @@ type MCPServer struct {
 	Name    string
 	Command string
 	Args    []string
-	Env     []string // NAME=VALUE
-	Shared  bool     // all sessions use one instance of the program
-	Network []string // as Sandbox.Network
+	Env     []string // entries of the form NAME=VALUE
+	Shared  bool     // whether all sessions use one instance of the program
+	Network []string // like Sandbox.Network
 	URL     string
-	Headers []string // NAME: VALUE
+	Headers []string // entries of the form NAME: VALUE
 	// ClientID and ClientSecret are the credentials that identify Parley to the server's
 	// authorization server; if they are "", Parley registers itself.
 	ClientID     string
 	ClientSecret Secret
 	Questions    string   // what it gets when it asks its user something: "refuse" or "defaults"
-	Tools        []string // the tools that agents get, as patterns; empty means all
+	Tools        []string // patterns for the tools that agents get; empty means all
 	Timeout      time.Duration
 	Agents       []string // all agents that get its tools; see assignServers
 }

@@ -6,7 +6,7 @@ type ModelChoice struct {
 	Table string // the table that contains its server and its key: "model", or "models.NAME"
 	Name  string // the model's name, if it is not the one in the table
 	Key   string // the setting that chose this model, for messages to the operator
-	Demo  bool   // it is the built-in demo
+	Demo  bool   // whether it is the built-in demo
 }
 
 // ModelsOf returns the models that an agent asks, in order. The first is the one that the agent names, or else that

@@ -30,14 +30,14 @@ type Model struct {
 	// within one; 0 means the model's default.
 	FirstToken time.Duration
 	Idle       time.Duration
-	// The prices of a million tokens, in micro-dollars. Origin says whether they are set.
+	// These are the prices of a million tokens, in micro-dollars. Origin says whether they are set.
 	PriceInput, PriceCached, PriceOutput int64
 	// Fallback names the models that are asked, in order, if this one doesn't answer.
 	Fallback []string
 	// Wait is how long a message waits if none of its agent's models answers; 0 means that it is given
 	// up at once.
 	Wait time.Duration
-	Demo bool // the built-in demo was requested; the other fields except Configured are then empty
+	Demo bool // whether the built-in demo was requested; then the other fields except Configured are empty
 	// Configured says that something can answer: a base URL, a key or the demo is set. If not, chat
 	// uses the demo, and serve starts only if no channel receives.
 	Configured bool
@@ -171,7 +171,7 @@ func checkFallback(l *loader, path string) {
 	}
 }
 
-// modelRemedy says what to do about a model's name for which there is no table [models.NAME].
+// modelRemedy returns what to do about a model's name for which there is no table [models.NAME].
 func modelRemedy(l *loader, name string) string {
 	if near := spelling.Nearest(name, l.Names("models")); near != "" {
 		return fmt.Sprintf("write %q", near)

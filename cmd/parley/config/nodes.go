@@ -27,8 +27,8 @@ type Node struct {
 type NodeSelf struct {
 	Server string   // the URL of the server that it joins, or of an MQTT broker through which it links; "" if it isn't written
 	Name   string   // the name under which it joins; "" if it isn't written
-	Deny   []string // rules for calls that it doesn't run, whoever gives it them
-	Ask    []string // rules for calls that it runs only if a person has approved them
+	Deny   []string // rules for calls that it never runs, whoever sends them
+	Ask    []string // rules for calls that it runs only with a person's approval
 	Skills string   // the absolute path of the folder whose skills it offers; "" means none
 	Camera []string // the command whose standard output is a picture; nil means that it has no camera
 }
@@ -89,7 +89,7 @@ func checkNodes(l *loader) {
 		path := table + ".nodes"
 		for i, name := range l.Texts(path) {
 			if !l.Mentioned(path) {
-				continue // they are inherited, and reported there
+				continue // they are inherited, and reported where they are written
 			}
 			if f := refuseNode(l, name); f != nil {
 				l.Report(l.ElementAt(path, i), path, f.Wrong, f.Remedy)
@@ -98,7 +98,7 @@ func checkNodes(l *loader) {
 	}
 }
 
-// checkApprovers reports entries of a list of people who can't be anybody on a channel.
+// checkApprovers reports entries in a list of people that can't be a person on any channel.
 func checkApprovers(l *loader, path string) {
 	for i, who := range l.Texts(path) {
 		channel, user, named := strings.Cut(who, ":")
@@ -133,8 +133,8 @@ func checkNode(l *loader) {
 	}
 }
 
-// refuseNode returns why no node of the server can have a name; nil if one can. The names of nodes and of MCP servers begin
-// those of their tools, and so are apart.
+// refuseNode returns why no node of the server can have a name, or nil if one can. A node and an MCP server can't
+// have the same name, because the names of their tools begin with it.
 func refuseNode(l *loader, name string) *schema.Fault {
 	if slices.Contains(l.Names("mcp"), name) {
 		return &schema.Fault{Wrong: fmt.Sprintf("%q is the name of an MCP server", name), Remedy: "give the node or the server another name: the names of their tools begin with it"}

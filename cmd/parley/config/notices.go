@@ -6,7 +6,7 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// Tell says how owners are told of things that need their attention.
+// Tell says how owners are notified of things that need their attention.
 type Tell struct {
 	To    []string      // targets and addresses, as written; if there are none, the owners' private chats with the bot
 	After time.Duration // how long a channel is down before the owners are told

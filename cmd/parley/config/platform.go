@@ -31,7 +31,7 @@ type PlatformToken struct {
 	Key      string // the setting: "bot_token", "app_token" or "signing_secret"
 	Env      string // the environment variable that fills the setting; if there is no file, it also creates a channel of the platform
 	Begins   string // the prefix of the platform's tokens of this kind; "" if unknown
-	ChatOnly bool   // a channel that only sends doesn't need it
+	ChatOnly bool   // whether a channel that only sends doesn't need it
 	Receive  string // the way of receiving that needs it; "" means every way
 }
 

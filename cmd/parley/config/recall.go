@@ -4,7 +4,7 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// Recall says what is made of what was said in conversations.
+// Recall says what else is done with what was said in conversations.
 type Recall struct {
 	// Propose lets models propose what is worth remembering of long conversations in private chats.
 	Propose bool

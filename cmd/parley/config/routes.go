@@ -13,7 +13,7 @@ import (
 // An AgentRoute says that messages on a channel that match it are answered by a certain agent. At
 // least one of Chat, User and Mention is set, and all that are set have to match.
 type AgentRoute struct {
-	Chat, User string // the platform's ids
+	Chat, User string // ids on the platform
 	Mention    string // the first word after the bot's name
 	Agent      string
 }

@@ -7,13 +7,13 @@ import (
 	"parley/tools/nodes/ssh"
 )
 
-// nodePrefix is what runs_on begins with if an agent works on a node.
+// nodePrefix begins a value of runs_on that names a node.
 const nodePrefix = "node:"
 
 const remedyRunsOn = `write "node:" and the name of a node, or "ssh://user@host" (with :port or the path of parley there behind it, if needed), or leave it out`
 
-// Node returns the node on which the agent works, and of an ssh:// target the name that it has as a node; "" if the agent works in
-// its sessions' workspaces.
+// Node returns the name of the node on which the agent works, for an ssh:// target the name that the target has as a
+// node; "" if the agent works in its sessions' workspaces.
 func (a Agent) Node() string {
 	if t, ok := a.Target(); ok {
 		return t.Name()
@@ -42,7 +42,7 @@ func (c *Config) SSHTargets() map[string]ssh.Target {
 	return all
 }
 
-// checkRunsOn reports agents that are to work where none can.
+// checkRunsOn reports agents whose place of work is invalid.
 func checkRunsOn(l *loader) {
 	targets := map[string]ssh.Target{}
 	for _, table := range agentTables(l) {

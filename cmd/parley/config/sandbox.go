@@ -22,7 +22,7 @@ type Sandbox struct {
 	Env       []string // names of environment variables that commands see
 }
 
-// The values of Network that are not hosts.
+// These are the values of Network that are not hosts.
 const (
 	NoNetwork   = "none"
 	FullNetwork = "full"

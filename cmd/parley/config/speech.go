@@ -14,10 +14,11 @@ type Speech struct {
 	PriceInput int64
 }
 
-// The values of Channel.Speak: which answers are read aloud. An agent can have others read with its tool.
+// These are the values of Channel.Speak: which answers are read aloud. An agent can also use its tool to have other
+// texts read.
 const (
 	SpeakOff   = "off"
-	SpeakAsked = "asked" // those to voice messages
+	SpeakAsked = "asked" // answers to voice messages
 )
 
 // Reads reports whether a service is configured that reads answers aloud.

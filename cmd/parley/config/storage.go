@@ -20,14 +20,14 @@ type DataStorage struct {
 type Bus struct {
 	URL    Secret // it may contain a password
 	Prefix string
-	Shards int // into how many shards it is cut in Redis; see ShardCount
+	Shards int // number of shards in Redis; see ShardCount
 }
 
-// clusterShards is into how many shards the bus is cut on a Redis Cluster by default.
+// clusterShards is the default number of shards of a bus on a Redis Cluster.
 const clusterShards = 16
 
-// ShardCount returns into how many shards the bus is cut: as set, otherwise a few for each node of a Redis Cluster, and
-// one elsewhere.
+// ShardCount returns the number of shards of the bus: as set, or else a few for each node of a Redis Cluster, and one
+// elsewhere.
 func (b *Bus) ShardCount() int {
 	switch {
 	case b.Shards > 0:
@@ -101,12 +101,12 @@ func storeSection() section {
 	}}}
 }
 
-// Retention says how long what is over is kept: turns with what belongs to them, and dead letters.
+// Retention says how long old data is kept: ended turns with what belongs to them, and dead letters.
 type Retention struct {
 	Days int // 0 means forever
 }
 
-// retentionSection declares the setting for how long what is over is kept.
+// retentionSection declares the setting for how long old data is kept.
 func retentionSection() section {
 	return section{Section: schema.Section{Name: "retention", Settings: []schema.Setting{
 		{Key: "days", Kind: schema.Count, Least: 1, Example: `30`, Fill: schema.Into(func(r *Retention) any { return &r.Days })},

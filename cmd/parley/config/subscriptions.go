@@ -16,7 +16,7 @@ type Subscription struct {
 	URL    string
 	Secret Secret // the key of the signature
 	Events []string
-	Text   bool // whether events have what was said
+	Text   bool // whether events include what was said
 }
 
 // Subscribers returns the subscriptions, sorted by name.
@@ -75,7 +75,7 @@ func checkSubscription(l *loader, path string) {
 	}
 }
 
-// eventPatterns returns what a subscription can name: the types of events, and the groups of those with several.
+// eventPatterns returns what a subscription may name: types of events, and groups of several types.
 func eventPatterns() (all []string) {
 	last := ""
 	for _, one := range subscriptions.Types() {

@@ -38,7 +38,7 @@ func refuseOwnName(name string) *schema.Fault {
 // A placeList is the kind of a setting that names targets and addresses, or hosts: a list, or a
 // single one. Whether they exist is checked later, when all channels are known.
 type placeList struct {
-	listed bool // even a single one has to be in a list
+	listed bool // whether even a single one has to be in a list
 }
 
 // Decode converts a string or a list to a list.
@@ -67,7 +67,7 @@ func decodePlaces(d *schema.Decoder, v any) ([]string, *schema.Fault) {
 // set, not names of targets either.
 func checkPlaces(l *loader, path string, targets bool) {
 	if !l.Mentioned(path) {
-		return // it is inherited, and reported there
+		return // the value is inherited, and reported where it is written
 	}
 	for i, s := range l.Texts(path) {
 		if f := checkPlace(l, s, targets); f != nil {

@@ -9,8 +9,8 @@ import (
 // Trace says where the spans of messages are sent; if Endpoint is "", nowhere.
 type Trace struct {
 	Endpoint string
-	Headers  []string // NAME: VALUE
-	Text     bool     // whether spans have what was said
+	Headers  []string // entries of the form NAME: VALUE
+	Text     bool     // whether spans include what was said
 }
 
 // tracesPath is where collectors expect spans, by convention.

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// inTheClear reports whether others could read what is sent to an address: its URL has no TLS, and isn't of this machine.
-// It reports false for what isn't a URL.
+// inTheClear reports whether others could read what is sent to an address: its URL has no TLS, and its host isn't
+// this machine. It returns false for a text that isn't a URL.
 func inTheClear(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Scheme == "http" && !isLoopback(u.Hostname())

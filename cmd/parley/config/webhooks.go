@@ -13,14 +13,14 @@ type Webhook struct {
 	Token    Secret   // "" if the service signs its requests
 	Secret   Secret   // the key of the signature; "" if the service sends the token
 	To       []string // where messages go if no route matches: targets and addresses, as written
-	Routes   []Route  // the first one that matches decides
+	Routes   []Route  // the first route that matches decides
 	Template string   // "" means the kind's own
 	// Agent is the agent that is given what is posted; if it is "", people are sent a message.
 	Agent string
 	Group string // for plain JSON that is given to an agent: the template whose result says which posts belong together
 }
 
-// The kinds of webhooks that the program treats specially.
+// These are the kinds of webhooks that the program treats specially.
 const (
 	alertmanager = "alertmanager"
 	github       = "github"
@@ -47,7 +47,7 @@ func webhooksSection() section {
 	}
 }
 
-// A Route says where a webhook's posts go that match it, instead of the webhook's own places.
+// A Route sends a webhook's posts that match it to other places than the webhook's own.
 type Route struct {
 	Match map[string]string
 	To    []string // targets and addresses, as written; if there are none, matching posts are dropped

@@ -10,8 +10,8 @@ import (
 
 // Workspace says where sessions keep their files, and how much they may keep.
 type Workspace struct {
-	Root  string // absolute
-	MaxMB int    // for one session
+	Root  string // absolute path
+	MaxMB int    // the limit for one session
 	// UndoTurns is how many turns of a session can be undone; 0 means none.
 	UndoTurns int
 }
@@ -19,8 +19,8 @@ type Workspace struct {
 // A Folder is a folder that contains sessions' directories.
 type Folder struct {
 	Agent string // whose sessions; "" means those of all agents that have no folder of their own
-	Key   string // of the setting
-	Dir   string // absolute
+	Key   string // key of the setting
+	Dir   string // absolute path
 }
 
 // workspaceSection declares the settings for where sessions keep their files. home is the home's

@@ -18,17 +18,18 @@ import (
 	"parley/tools/nodes/wire"
 )
 
-// maxPingAge is how old a ping may be that the server has not answered through a broker: together with the time between two
-// pings it is as long as a link may be silent.
+// maxPingAge is the longest time that a ping may stay unanswered through a broker. Together with the time between two
+// pings, it is as long as a link may be silent.
 const maxPingAge = time.Minute
 
-// JoinThrough has the device of a home join a server through an MQTT broker, as Join does, with the longer code for that.
+// JoinThrough makes the device of a home join a server through an MQTT broker, like Join, but with the longer code
+// for brokers.
 func JoinThrough(ctx context.Context, c *config.Config, broker, code, name string) (public ed25519.PublicKey, m Membership, err error) {
 	at, err := url.Parse(broker)
 	if err != nil || at.Hostname() == "" || at.User != nil || strings.Trim(at.Path, "/") != "" || at.RawQuery != "" || at.Fragment != "" {
 		return nil, m, errors.New(textBroker)
 	}
-	if !regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`).MatchString(name) { // it is a part of topics
+	if !regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`).MatchString(name) { // the name is part of topics
 		return nil, m, fmt.Errorf(textBadName, name)
 	}
 	code, knows, ok := tunnel.ParseCode(code)
@@ -48,13 +49,13 @@ func JoinThrough(ctx context.Context, c *config.Config, broker, code, name strin
 	})
 }
 
-// IsBroker reports whether an address is that of an MQTT broker, through which the server is reached.
+// IsBroker reports whether an address is that of an MQTT broker, not of the server itself.
 func IsBroker(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && (u.Scheme == "mqtt" || u.Scheme == "mqtts")
 }
 
-// brokerNode returns the node's end of connections through a broker, where the settings say who it is.
+// brokerNode returns the node's end of connections through a broker, with the account in the settings.
 func brokerNode(c *config.Config, broker, name string, key ed25519.PrivateKey, knows func(ed25519.PublicKey) bool) tunnel.Node {
 	return tunnel.Node{
 		Place: tunnel.Place{Broker: mqtt.Server{URL: broker, User: c.MQTT.User, Password: string(c.MQTT.Password)}, Prefix: c.MQTT.Prefix},

@@ -25,22 +25,22 @@ import (
 	"parley/tools/skills/folder"
 )
 
-// session stands for the one place in which all calls work.
+// session is the session of all calls, because they all work in the same place.
 const session = "node:node"
 
-// An equipment is what a node offers. All calls work in one folder, whatever conversation they are from.
+// An equipment is what a node offers. All calls work in one folder, whichever conversation they come from.
 type equipment struct {
 	config       *config.Config
 	log          *slog.Logger
 	workspaces   *workspace.Workspaces
 	dir          *workspace.Dir
-	box          sandbox.Sandbox // nil if none works
+	box          sandbox.Sandbox // nil if no sandbox works
 	tools        *tools.Set
-	job          tools.Tool // nil if none works
+	job          tools.Tool // nil if no sandbox works
 	capabilities []string
 }
 
-// equip makes the tools of a node. If no sandbox works, there is none that runs commands, and the log says why.
+// equip makes the tools of a node. If no sandbox works, it makes none that runs commands, and logs why.
 func equip(ctx context.Context, c *config.Config, log *slog.Logger) (_ *equipment, err error) {
 	place := filepath.Join(c.Home, workspaceFolder)
 	if err := os.MkdirAll(place, 0o700); err != nil {
@@ -89,7 +89,7 @@ func (e *equipment) open(ctx context.Context, _ tools.Call) (files.Dir, error) {
 	return e.dir.WithContext(ctx), nil
 }
 
-// documents returns the reader of files that are not text; nil without a sandbox, as on a server.
+// documents returns the reader of files that are not plain text; nil without a sandbox, as on a server.
 func (e *equipment) documents() pages.Reader {
 	if e.box == nil {
 		return nil
@@ -97,7 +97,7 @@ func (e *equipment) documents() pages.Reader {
 	return documents.Reader{Sandbox: e.box, Log: e.log}
 }
 
-// place returns where commands run. They reach what [sandbox] network says.
+// place returns where commands run. They can reach the network as [sandbox] network says.
 func (e *equipment) place(context.Context, tools.Call) (sandbox.Place, error) {
 	opened, err := e.dir.Stat(".")
 	if err != nil {
@@ -106,8 +106,8 @@ func (e *equipment) place(context.Context, tools.Call) (sandbox.Place, error) {
 	return sandbox.Place{Workspace: e.dir.Path(), Opened: opened, Network: true}, nil
 }
 
-// skillPlace returns where the program of a skill runs. It has the network only if its manifest asks for it. Without a
-// sandbox the network cannot be taken away.
+// skillPlace returns where the program of a skill runs. The program has the network only if its manifest asks for it.
+// Without a sandbox, it can't be denied the network.
 func (e *equipment) skillPlace(ctx context.Context, call tools.Call, network bool) (sandbox.Place, error) {
 	p, err := e.place(ctx, call)
 	p.Network = network || e.config.Sandbox.Mode == string(sandbox.None)
@@ -139,12 +139,12 @@ func (e *equipment) skillTools() (all []tools.Tool) {
 	return all
 }
 
-// denyRules returns the node's own rules about calls that it never runs.
+// denyRules returns the node's own rules for calls that it never runs.
 func (e *equipment) denyRules(deny []string) guard.Config {
 	return e.guardConfig(guard.Policy{Deny: deny})
 }
 
-// askRules returns the node's own rules about calls that it runs only if a person has approved them.
+// askRules returns the node's own rules for calls that it runs only with a person's approval.
 func (e *equipment) askRules(about []string) (*guard.Guard, error) {
 	return guard.New(e.guardConfig(guard.Policy{Ask: about}))
 }

@@ -23,11 +23,11 @@ import (
 
 const (
 	joinTimeout = 30 * time.Second
-	maxAnswer   = 64 << 10 // bytes of the server's answer
+	maxAnswer   = 64 << 10 // the most bytes of a server's answer
 	maxName     = 32
 )
 
-// DefaultName returns a name for this device, made from the machine's.
+// DefaultName returns a name for this device, derived from the machine's name.
 func DefaultName() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -36,7 +36,7 @@ func DefaultName() string {
 	return nameFrom(host)
 }
 
-// nameFrom makes a text a valid name of a node.
+// nameFrom returns a valid name of a node, derived from a host name.
 func nameFrom(host string) string {
 	host, _, _ = strings.Cut(host, ".")
 	name := strings.Map(func(r rune) rune {
@@ -49,8 +49,8 @@ func nameFrom(host string) string {
 	return cmp.Or(strings.TrimRight(name[:min(len(name), maxName)], "-"), "node")
 }
 
-// Join has the device of a home join a server, with a code that an owner has got, and returns the device's public key and
-// the name that it has now. It may be called again with the same code if it has failed.
+// Join makes the device of a home join a server, with a code from an owner, and returns the device's public key and
+// its name as a node. If it fails, it may be called again with the same code.
 func Join(ctx context.Context, home, server, code, name string) (public ed25519.PublicKey, m Membership, err error) {
 	address, err := wire.Address(server, wire.JoinPath)
 	if err != nil {
@@ -62,7 +62,7 @@ func Join(ctx context.Context, home, server, code, name string) (public ed25519.
 	})
 }
 
-// join has the device of a home join a server in some way, and keeps what it knows then.
+// join makes the device of a home join a server by calling ask, and stores the membership.
 func join(home, server string, ask func(ed25519.PublicKey, ed25519.PrivateKey) (wire.JoinAnswer, error)) (public ed25519.PublicKey, m Membership, err error) {
 	unlock, err := lock(home)
 	if err != nil {
@@ -73,7 +73,7 @@ func join(home, server string, ask func(ed25519.PublicKey, ed25519.PrivateKey) (
 	if err != nil {
 		return nil, m, err
 	}
-	public = key.Public().(ed25519.PublicKey) //nolint:forcetypeassert // so it is documented
+	public = key.Public().(ed25519.PublicKey) //nolint:forcetypeassert // documented to be of this type
 	answer, err := ask(public, key)
 	if err != nil {
 		return nil, m, err
@@ -85,7 +85,7 @@ func join(home, server string, ask func(ed25519.PublicKey, ed25519.PrivateKey) (
 	return public, m, nil
 }
 
-// ask asks the server to let the device join. It follows no redirect: the code is for this address.
+// ask asks the server to let the device join. It follows no redirect, because the code is meant for this address.
 func ask(ctx context.Context, over http.RoundTripper, address *url.URL, asked wire.JoinRequest) (answer wire.JoinAnswer, err error) {
 	body, err := plainjson.Marshal(asked)
 	if err != nil {
@@ -120,7 +120,7 @@ func ask(ctx context.Context, over http.RoundTripper, address *url.URL, asked wi
 	return answer, nil
 }
 
-// refusal says why a server does not let the device join.
+// refusal returns an error that says why a server does not let the device join.
 func refusal(w *http.Response, raw []byte, name string) error {
 	var said struct {
 		Error struct{ Code, Message string }

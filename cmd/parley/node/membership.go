@@ -14,10 +14,10 @@ import (
 	"parley/tools/plainjson"
 )
 
-// A Membership is what a device knows since it has joined.
+// A Membership is what a device knows about the server that it has joined.
 type Membership struct {
-	Server    string `json:"server"` // its address
-	Name      string `json:"name"`   // of this node
+	Server    string `json:"server"` // the server's address
+	Name      string `json:"name"`   // the name of this node
 	ServerKey []byte `json:"server_key"`
 }
 
@@ -60,15 +60,15 @@ func readKey(home string) (ed25519.PrivateKey, error) {
 	return ed25519.NewKeyFromSeed(seed), nil
 }
 
-// makeKey returns the device's key, and makes it if there is none. It is on the disk before it is used: a device that
-// dies while it joins can join again with the same code.
+// makeKey returns the device's key, and creates it if there is none. The key is on disk before it is used, so a
+// device that dies while it joins can join again with the same code.
 func makeKey(home string) (ed25519.PrivateKey, error) {
 	key, err := readKey(home)
 	if err != nil || key != nil {
 		return key, err
 	}
 	seed := make([]byte, ed25519.SeedSize)
-	_, _ = rand.Read(seed) // it never fails
+	_, _ = rand.Read(seed) // rand.Read never fails
 	text := base64.StdEncoding.EncodeToString(seed) + "\n"
 	if err := plainjson.ReplaceFileBytes(filepath.Join(home, keyFile), []byte(text)); err != nil {
 		return nil, fmt.Errorf("write the node's key: %w", err)

@@ -1,7 +1,7 @@
-// Package node is the command parley node: a device that runs calls for the agents of a server.
+// Package node is the command parley node, which runs calls for the agents of a server on this device.
 //
-// It keeps little: the key of the device and what it knows of its server (membership.go), the journal of calls, and the
-// folder in which agents work. It opens neither a bus nor a store.
+// It stores only the device's key and its server (membership.go), the journal of calls, and the folder in which
+// agents work. It opens neither a bus nor a store.
 package node
 
 import (
@@ -22,7 +22,7 @@ import (
 	"parley/tools/nodes/wire"
 )
 
-// The names of what is in a node's home.
+// These are the names of files and folders in a node's home.
 const (
 	keyFile         = "node.key"
 	membershipFile  = "node.json"
@@ -31,18 +31,19 @@ const (
 	workspaceFolder = "workspace"
 )
 
-// A SetupError says what somebody has to do before a node can run: starting it again is of no use.
+// A SetupError says what a person has to do before a node can run. Starting the node again would fail in the same
+// way.
 type SetupError struct{ text string }
 
-// Error says what is wrong, and what to do.
+// Error returns what is wrong, and what to do.
 func (e *SetupError) Error() string { return e.text }
 
 func newSetupError(format string, args ...any) error {
 	return &SetupError{fmt.Sprintf(format, args...)}
 }
 
-// Run runs the node of a home until ctx ends. It returns a *SetupError or a *config.SettingError if somebody has to do
-// something first.
+// Run runs the node of a home until ctx ends. It returns a *SetupError or a *config.SettingError if a person has to
+// do something first.
 func Run(ctx context.Context, c *config.Config, release string, log *slog.Logger) error {
 	m, key, err := read(c.Home)
 	if err != nil {
@@ -51,7 +52,7 @@ func Run(ctx context.Context, c *config.Config, release string, log *slog.Logger
 	if c.Node.Name != "" && c.Node.Name != m.Name {
 		return newSetupError(textOtherName, c.Node.Name, m.Name)
 	}
-	if c.Node.Server != "" { // it has moved
+	if c.Node.Server != "" { // the server has moved
 		m.Server = c.Node.Server
 	}
 	unlock, err := lock(c.Home)
@@ -73,8 +74,8 @@ func Run(ctx context.Context, c *config.Config, release string, log *slog.Logger
 	return explain(made.Run(ctx), m.Server)
 }
 
-// prepare makes a node with its tools, its rules and its offer. It has no link and no journal yet. Unless there is an error, the
-// equipment must be closed.
+// prepare returns a node with its tools, its rules and its offer, but without a link and a journal. The caller must
+// close the equipment unless there is an error.
 func prepare(ctx context.Context, c *config.Config, release string, log *slog.Logger) (n device.Node, _ *equipment, err error) {
 	equipment, err := equip(ctx, c, log)
 	if err != nil {
@@ -110,7 +111,8 @@ func prepare(ctx context.Context, c *config.Config, release string, log *slog.Lo
 	}, equipment, nil
 }
 
-// explain makes an error that starting the node again would repeat a *SetupError.
+// explain returns a *SetupError for an error that would occur again if the node was started again, and any other
+// error unchanged.
 func explain(err error, server string) error {
 	if damaged, ok := errors.AsType[*device.DamagedError](err); ok {
 		return newSetupError(textDamaged, damaged)
@@ -121,7 +123,7 @@ func explain(err error, server string) error {
 	return err
 }
 
-// wrongAddress says what is wrong with a server's address; nil if err isn't about that.
+// wrongAddress returns an error that says what is wrong with a server's address, or nil if err has another reason.
 func wrongAddress(err error, server string) error {
 	switch {
 	case errors.Is(err, wire.ErrNotHTTPS):
@@ -144,5 +146,5 @@ func lock(home string) (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock the home: %w", err)
 	}
-	return func() { _ = held.Close() }, nil // the kernel frees it in any case
+	return func() { _ = held.Close() }, nil // the kernel releases the lock in any case
 }

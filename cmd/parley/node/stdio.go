@@ -28,27 +28,29 @@ import (
 	"parley/tools/plainjson"
 )
 
-// stdioFolder has what a node keeps that servers start over ssh: a socket, and a journal for each name under which each fleet knows it.
+// stdioFolder is the folder for a node that servers start over ssh. It contains a socket, and a journal for each
+// fleet and each name that the node has there.
 const stdioFolder = "stdio"
 
 const (
-	greetingTimeout = time.Minute            // for the first line of a server
-	lockWait        = 5 * time.Second        // for a process of the same home that is about to end
-	lockRetry       = 100 * time.Millisecond // between two attempts
+	greetingTimeout = time.Minute            // how long to wait for a server's first line
+	lockWait        = 5 * time.Second        // how long to wait for a process of the same home that is about to end
+	lockRetry       = 100 * time.Millisecond // the time between two attempts
 )
 
-// Stdio runs the node of a home for the server that has started it over ssh, and is at the other end of the standard input and
-// output. The home need not have joined a server. When the link ends, Stdio goes on until the running calls have ended. If the
-// server links again meanwhile, the new process passes all on to this one. Errors are those of Run.
+// Stdio runs the node of a home for the server that has started it over ssh and is at the other end of standard input
+// and output. The home need not have joined a server. When the link ends, Stdio continues until the running calls
+// have ended. If the server connects again meanwhile, the new process passes its connection on to this one. Stdio
+// returns the same errors as Run.
 func Stdio(ctx context.Context, c *config.Config, release string, log *slog.Logger) error {
 	pipes := make(chan os.Signal, 1)
-	signal.Notify(pipes, syscall.SIGPIPE) // nobody may read what is written anymore, and calls run on
+	signal.Notify(pipes, syscall.SIGPIPE) // the server may be gone and read nothing more, but calls continue
 	defer signal.Stop(pipes)
 	conn, err := ssh.Standard()
 	if err != nil {
 		return newSetupError(textNoPipes, err)
 	}
-	defer func() { _ = conn.Close() }() // nothing is lost that was not lost before
+	defer func() { _ = conn.Close() }() // an error loses nothing that isn't lost already
 	folder := filepath.Join(c.Home, stdioFolder)
 	for late := time.Now().Add(lockWait); ; {
 		unlock, err := lock(c.Home)
@@ -73,7 +75,7 @@ func Stdio(ctx context.Context, c *config.Config, release string, log *slog.Logg
 	}
 }
 
-// Check writes what Stdio would say first, and begins nothing.
+// Check writes the greeting with which Stdio would begin, and runs nothing.
 func Check(ctx context.Context, c *config.Config, release string, out io.Writer, log *slog.Logger) error {
 	n, equipment, err := prepare(ctx, c, release, log)
 	if err != nil {
@@ -81,7 +83,7 @@ func Check(ctx context.Context, c *config.Config, release string, out io.Writer,
 	}
 	defer equipment.close()
 	key, err := readKey(c.Home)
-	if err == nil && key == nil { // it is made at the first link
+	if err == nil && key == nil { // the key is created at the first link
 		_, key, err = ed25519.GenerateKey(rand.Reader)
 	}
 	if err != nil {
@@ -91,10 +93,10 @@ func Check(ctx context.Context, c *config.Config, release string, out io.Writer,
 }
 
 func publicOf(key ed25519.PrivateKey) ed25519.PublicKey {
-	return key.Public().(ed25519.PublicKey) //nolint:forcetypeassert // so it is documented
+	return key.Public().(ed25519.PublicKey) //nolint:forcetypeassert // documented to be of this type
 }
 
-// serveStdio runs the node, first for the server at the other end of conn. This process has the home's lock.
+// serveStdio runs the node, first for the server at the other end of conn. This process holds the home's lock.
 func serveStdio(ctx context.Context, c *config.Config, release string, conn net.Conn, folder string, log *slog.Logger) error {
 	key, err := makeKey(c.Home)
 	if err != nil {
@@ -112,7 +114,7 @@ func serveStdio(ctx context.Context, c *config.Config, release string, conn net.
 	if err != nil {
 		return err
 	}
-	defer func() { _ = others.Close() }() // below, unless something fails
+	defer func() { _ = others.Close() }() // it is closed below, unless something fails
 	hello := ssh.HelloOf(publicOf(key), n.Link.Offer.Release, n.Link.Offer.Capabilities)
 	server, err := ssh.SendHello(conn, hello, greetingTimeout)
 	if err == nil {
@@ -129,7 +131,7 @@ func serveStdio(ctx context.Context, c *config.Config, release string, conn net.
 	beside.Go(func() { h.accept(ctx) })
 	err = n.Serve(ctx, conn, h.conns)
 	stop()
-	_ = others.Close() // so accept ends
+	_ = others.Close() // this ends accept
 	beside.Wait()
 	if damaged, ok := errors.AsType[*device.DamagedError](err); ok {
 		return newSetupError(textDamaged, damaged)
@@ -137,23 +139,23 @@ func serveStdio(ctx context.Context, c *config.Config, release string, conn net.
 	return err
 }
 
-// journalOf returns the name of the journal's folder. Another fleet, or the same one under another name, must not get outcomes that
-// are not of its calls.
+// journalOf returns the name of the journal's folder. Another fleet, or the same one under another name, must not get
+// the outcomes of calls that aren't its own.
 func journalOf(server ssh.Greeting) string {
 	sum := sha256.Sum256(append([]byte(server.Name+"\x00"), server.Key...))
 	return journalFolder + "-" + hex.EncodeToString(sum[:8])
 }
 
-// A host takes the connections of later processes of the home.
+// A host accepts the connections of later processes of the home.
 type host struct {
 	listener net.Listener
 	hello    ssh.Hello
-	server   ssh.Greeting // the only one that may link
+	server   ssh.Greeting // the only server that may connect
 	conns    chan net.Conn
 	log      *slog.Logger
 }
 
-// accept takes connections until the listener is closed, and hands them over until ctx ends.
+// accept accepts connections until the listener is closed, and passes them on until ctx ends.
 func (h host) accept(ctx context.Context) {
 	var meeting sync.WaitGroup
 	defer meeting.Wait()
@@ -166,20 +168,20 @@ func (h host) accept(ctx context.Context) {
 			stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 			err := h.greet(conn)
 			if !stop() || err != nil {
-				_ = conn.Close() // whoever connects again finds the home free, or this process
+				_ = conn.Close() // a later process that connects again finds the home free, or this process
 				h.log.Info("a connection is not used", slog.Any("error", err))
 				return
 			}
 			select {
 			case h.conns <- conn:
 			case <-ctx.Done():
-				_ = conn.Close() // as above
+				_ = conn.Close() // see above
 			}
 		})
 	}
 }
 
-// greet lets only that server begin a link for which the node runs.
+// greet lets only the server that the node runs for begin a link.
 func (h host) greet(conn net.Conn) error {
 	server, err := ssh.SendHello(conn, h.hello, greetingTimeout)
 	if err != nil {
@@ -193,21 +195,21 @@ func (h host) greet(conn net.Conn) error {
 
 var errOther = errors.New("it is of another server, or for another target")
 
-// relay passes on what comes over conn to the process that has the home's lock, and the reverse, until one of them ends. It returns
-// false if that process takes no connection.
+// relay passes data between conn and the process that holds the home's lock, until one of them ends. It returns false
+// if that process accepts no connection.
 func relay(ctx context.Context, conn net.Conn, folder string) (passed bool, err error) {
 	there, err := home.DialSocket(ctx, folder)
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = there.Close() }() // nothing is lost that was not lost before
+	defer func() { _ = there.Close() }() // an error loses nothing that isn't lost already
 	stop := context.AfterFunc(ctx, func() { _ = there.Close() })
 	defer stop()
 	first := make([]byte, 4<<10)
-	if err := there.SetReadDeadline(time.Now().Add(greetingTimeout)); err != nil { // it may stand still
+	if err := there.SetReadDeadline(time.Now().Add(greetingTimeout)); err != nil { // the process may hang
 		return false, err
 	}
-	n, err := there.Read(first) // it speaks first, unless it is about to end
+	n, err := there.Read(first) // the other process speaks first, unless it is about to end
 	if n == 0 {
 		return false, err
 	}

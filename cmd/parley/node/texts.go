@@ -1,6 +1,6 @@
 package node
 
-// What the operator of a device reads.
+// These are the texts that the operator of a device reads.
 const (
 	textNotJoined   = "this device has not joined a server yet (home %s): run `parley nodes invite` on the server, then `parley node join URL CODE` here"
 	textBadKey      = "the file %s isn't a node's key: remove it and join again, with `parley nodes invite` on the server, then `parley node join URL CODE` here"

@@ -28,7 +28,7 @@ type channel struct {
 // A token is one of a platform's tokens: from the file, if one is named, or from the environment; otherwise the
 // person is asked for it.
 type token struct {
-	key string // the setting
+	key string // the key of the setting
 	secret
 }
 
@@ -173,7 +173,7 @@ func (s *setup) askTokens(ctx context.Context, p config.Platform, fromEnv bool) 
 	return all, nil
 }
 
-// token reads one token from a file or the environment, or asks for it.
+// token returns one token, from a file or the environment, or else asks for it.
 func (d *dialogue) token(ctx context.Context, p config.Platform, t config.PlatformToken, file, flag string, fromEnv bool) (secret, error) {
 	if file != "" {
 		return readSecret(file)
@@ -292,8 +292,7 @@ func (s *setup) chooseOwner(ctx context.Context) error {
 	}
 }
 
-// The address at which the HTTP server listens unless another is set, and the word that means that it doesn't
-// listen.
+// These are the address at which the HTTP server listens unless another is set, and the word for not listening.
 const (
 	usualListen = "127.0.0.1:7275"
 	noListen    = "none"

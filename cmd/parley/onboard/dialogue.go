@@ -18,8 +18,8 @@ import (
 type dialogue struct {
 	in          *os.File
 	out         io.Writer
-	interactive bool // there is somebody who can be asked
-	questions   int  // how many were asked
+	interactive bool // whether there is a person to ask
+	questions   int  // how many questions were asked
 }
 
 // errLeft says that the person ended the dialogue early.

@@ -25,10 +25,10 @@ type model struct {
 	key  secret
 
 	listed   []string // the models that its server lists
-	fallback bool     // it is asked if the existing model doesn't answer
+	fallback bool     // whether it is only asked if the existing model doesn't answer
 }
 
-// describe says in words which model it is.
+// describe returns in words which model it is.
 func (m model) describe() string {
 	if m.provider.name == demoProvider {
 		return "the built-in demo"
@@ -214,7 +214,7 @@ func (s *setup) chooseKey(ctx context.Context) error {
 	}
 }
 
-// refusal says why the model's server doesn't answer.
+// refusal returns an error that says why the model's server doesn't answer.
 func (s *setup) refusal(err error) error {
 	what := "%s doesn't answer the way it should (%s)"
 	if refused, ok := errors.AsType[*llm.Error](err); ok {
@@ -254,7 +254,7 @@ func (s *setup) askKey(ctx context.Context, fromEnv bool) (secret, error) {
 		}
 	}
 	if p.name == otherProvider && !s.d.interactive {
-		return secret{}, nil // it may not require one
+		return secret{}, nil // the server may not require a key
 	}
 	if !s.d.interactive {
 		return secret{}, missing("--key-file", "a file with the key of "+p.label()+"; or set "+p.env)

@@ -116,7 +116,7 @@ func (c Command) Run(ctx context.Context, tty terminal.Terminal, p Program) erro
 	return s.begin(ctx)
 }
 
-// The three things that can be done with an existing configuration.
+// These are the three things that can be done with an existing configuration.
 const (
 	addChannel = "channel"
 	addModel   = "model"

@@ -14,7 +14,7 @@ type provider struct {
 	env         string // the environment variable that usually contains its users' key
 	keys        string // the address at which its users find their keys; "" for none
 	model       string // the model to begin with; "" means to ask the server which models it has
-	local       bool   // it runs on the person's own machine and needs no key
+	local       bool   // whether it runs on the person's own machine and needs no key
 	window      int    // how many tokens it is asked to read at once; 0 leaves that to the provider
 }
 
@@ -40,7 +40,7 @@ func providers() []provider {
 	}
 }
 
-// Two more choices that are not in the table.
+// These two choices are not in the table.
 const (
 	otherProvider = "other" // any server that speaks OpenAI's chat completions
 	demoProvider  = "demo"  // the built-in model
@@ -62,8 +62,8 @@ func providerNamed(name string) (provider, bool) {
 	return provider{}, false
 }
 
-// UnusedKey says that the environment contains a provider's key that nothing reads as long as no model is
-// configured; "" if there is none. env looks up an environment variable.
+// UnusedKey returns a notice that the environment contains a provider's key that nothing reads as long as no model is
+// configured, or "". env looks up an environment variable.
 func UnusedKey(env func(name string) (string, bool)) string {
 	for _, p := range providers() {
 		if key, _ := env(p.env); p.env != "" && key != "" {
@@ -88,5 +88,5 @@ func providerChoices() []choice {
 		choice{demoProvider, "none yet: the built-in demo, for a first look"})
 }
 
-// label returns what the person is shown as the provider: its title or, if it has none, its server's address.
+// label returns what the person sees as the provider: its title or, if it has none, its server's address.
 func (p provider) label() string { return cmp.Or(p.title, p.baseURL) }

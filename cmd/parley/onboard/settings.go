@@ -22,8 +22,8 @@ type settings struct {
 	listen  string // where HTTP listens; "" means the usual address
 
 	present     *config.Config // the content of the file that is added to; nil if a new one is written
-	addsModel   bool           // a model is added to the existing file
-	addsChannel bool           // a channel is added to the existing file
+	addsModel   bool           // whether a model is added to the existing file
+	addsChannel bool           // whether a channel is added to the existing file
 }
 
 // nameForOld returns an unused name for an existing file, which is renamed to it before a new file takes its place.
@@ -107,7 +107,7 @@ func replace(path, text string) (err error) {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // nobody needs half a file
+		_ = os.Remove(f.Name()) // a partial file is useless
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil

@@ -19,12 +19,12 @@ const Name = "parley.service"
 // their home. Root gets the machine's unit, which is deploy/parley.service with the paths of the program and the
 // configuration. A device's node gets a unit like the server's.
 type Service struct {
-	Program string // absolute
+	Program string // absolute path
 	Config  string // absolute; "" for none
-	Home    string // absolute; root's unit has a home of its own
-	Root    bool   // the machine's unit
+	Home    string // absolute path; root's unit has its own home
+	Root    bool   // whether it is the machine's unit
 	Node    bool   // it starts "parley node", not "parley serve"
-	Camera  bool   // the node may use the machine's cameras
+	Camera  bool   // whether the node may use the machine's cameras
 
 	variables string // the content of the environment file; empty if there is none
 }
@@ -32,7 +32,7 @@ type Service struct {
 // A Problem says why a service could not run, and what to do.
 type Problem struct{ text string }
 
-// Error says why the service could not run, and what to do.
+// Error returns why the service could not run, and what to do.
 func (p *Problem) Error() string { return p.text }
 
 // name returns the name of the service, without its ending.
@@ -202,7 +202,7 @@ func (s Service) userUnit() string {
 		call = fmt.Sprintf("%q --home %q --config %q %s", s.Program, s.Home, s.Config, s.command())
 	}
 	reload := "ExecReload=/bin/kill -HUP $MAINPID\n"
-	if s.Node { // it would end
+	if s.Node { // SIGHUP would end a node
 		reload = ""
 	}
 	return `# ` + s.description() + `, as one user's service. Written by parley ` + s.command() + ` --install.
@@ -259,7 +259,7 @@ func (s Service) systemUnit() (string, error) {
 		}
 	}
 	unit := deploy.Unit()
-	if s.Node { // the comment at the top says how the server's unit is installed
+	if s.Node { // the comment at the top describes the installation of the server's unit
 		unit = "# " + s.description() + ". Written by parley node --install from the server's unit.\n\n" + unit[strings.Index(unit, "[Unit]\n"):]
 	}
 	var lines []string
@@ -269,8 +269,8 @@ func (s Service) systemUnit() (string, error) {
 	return strings.Join(lines, ""), nil
 }
 
-// systemLine returns what the machine's unit has in place of a line of deploy/parley.service. names are the secrets that
-// the configuration reads.
+// systemLine returns the line of the machine's unit that replaces a line of deploy/parley.service. names are the
+// secrets that the configuration reads.
 func (s Service) systemLine(line string, names []string) string {
 	key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 	switch {
@@ -279,7 +279,7 @@ func (s Service) systemLine(line string, names []string) string {
 	case key == "ExecStart":
 		return fmt.Sprintf("ExecStart=%q %s --config %q\n", s.Program, s.command(), s.Config)
 	case key == "LoadCredential":
-		return "" // they follow the home
+		return "" // these settings follow the home
 	case key == "Environment" && strings.HasPrefix(value, "PARLEY_HOME="):
 		line = "Environment=PARLEY_HOME=" + s.ItsHome() + "\n" + s.environmentLine()
 		for _, name := range names {
@@ -291,10 +291,10 @@ func (s Service) systemLine(line string, names []string) string {
 	return line
 }
 
-// nodeLine returns what the machine's unit of a node has in place of a line of the server's.
+// nodeLine returns the line of a node's machine unit that replaces a line of the server's.
 func (s Service) nodeLine(line, key string) string {
 	switch {
-	case key == "ExecReload": // it would end
+	case key == "ExecReload": // SIGHUP would end a node
 		return ""
 	case key == "Description":
 		return "Description=" + s.description() + "\n"
@@ -381,7 +381,7 @@ func (s Service) Write(path string, replace bool) error {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // nobody needs half a unit
+		_ = os.Remove(f.Name()) // a partial unit is useless
 		return fmt.Errorf("write the unit: %w", err)
 	}
 	return nil

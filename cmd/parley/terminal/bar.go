@@ -13,14 +13,14 @@ import (
 
 const (
 	drawEvery = 100 * time.Millisecond // how often a bar is drawn, within a step
-	tellEvery = 10 * time.Second       // how often a line is written where nobody sees a bar
+	tellEvery = 10 * time.Second       // how often a line is written if there is no terminal
 	barWidth  = 24
 )
 
 // A Bar shows how far some work is: as a bar on a terminal, and elsewhere as a plain line now and then.
 type Bar struct {
 	out      io.Writer
-	terminal *os.File // nil if out isn't one
+	terminal *os.File // nil if out isn't a terminal
 
 	mu       sync.Mutex
 	step     string // the one that is shown; "" if nothing is
@@ -56,14 +56,14 @@ func (b *Bar) Show(part float64, step, far string) {
 	}
 	b.step, b.nextDraw = step, time.Now().Add(drawEvery)
 	full := int(barWidth * part)
-	// Past the Screen, which would remove the sequence that clears the line.
+	// This goes past the Screen, which would remove the sequence that clears the line.
 	fmt.Fprint(b.terminal, clearLine+strings.Repeat("█", full)+strings.Repeat("░", barWidth-full)+" "+text)
 }
 
 // clearLine moves the cursor to the beginning of its line, and clears the line.
 const clearLine = "\r\x1b[K"
 
-// Clear removes the bar from the terminal. Whoever writes there must call it before, unless they write to the bar.
+// Clear removes the bar from the terminal. A caller must do that before it writes there, unless it writes to the bar.
 func (b *Bar) Clear() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -90,7 +90,7 @@ func (b *Bar) Write(text []byte) (int, error) {
 // IsTerminal reports whether out is a terminal, or a Screen in front of one.
 func IsTerminal(out io.Writer) bool { return terminalOf(out) != nil }
 
-// terminalOf returns the terminal that out is, or that is behind it; nil if there is none.
+// terminalOf returns out itself if it is a terminal, or the terminal behind a Screen; nil if there is none.
 func terminalOf(out io.Writer) *os.File {
 	if s, ok := out.(*Screen); ok {
 		out = s.To

@@ -15,7 +15,7 @@ import (
 // replaced with its escape, which means the same.
 type Screen struct {
 	To   io.Writer
-	JSON bool   // the output is JSON
+	JSON bool   // whether the output is JSON
 	rest []byte // the beginning of a character whose rest was not written yet
 }
 

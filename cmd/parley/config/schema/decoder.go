@@ -89,7 +89,7 @@ func (d *Decoder) Text(v any) (string, *Fault) {
 	if f != nil {
 		return "", f
 	}
-	if d.set.Secret && d.set.Kind == Texts { // NAME=VALUE
+	if d.set.Secret && d.set.Kind == Texts { // entries of the form NAME=VALUE
 		d.literal = d.literal || !d.x.verbatim && len(secretIn(own)) > 0
 		return whole, nil
 	}

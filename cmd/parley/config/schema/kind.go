@@ -16,7 +16,7 @@ import (
 // A Basic is one of the kinds that settings of any program have.
 type Basic int
 
-// The basic kinds; the type of the decoded value is in parentheses.
+// These are the basic kinds. The type of the decoded value is in parentheses.
 const (
 	Text     Basic = iota // a string (string)
 	Path                  // a path, relative to the file's folder (string)
@@ -63,7 +63,7 @@ func (k Basic) Show(v any) any {
 	switch x := v.(type) {
 	case time.Duration:
 		if hours := x / time.Hour; hours > 0 && x%time.Hour == 0 {
-			return fmt.Sprintf("%dh", hours) // rather than 24h0m0s
+			return fmt.Sprintf("%dh", hours) // instead of 24h0m0s
 		}
 		return x.String()
 	case int64:
@@ -159,7 +159,7 @@ func (d *Decoder) hasForeignParameters(u *url.URL) bool {
 			return true
 		}
 	}
-	return u.RawQuery != "" && len(u.Query()) == 0 // it cannot be parsed
+	return u.RawQuery != "" && len(u.Query()) == 0 // the query can't be parsed
 }
 
 func (d *Decoder) duration(s, written string) (any, *Fault) {

@@ -37,11 +37,11 @@ const maxSecretFile = 64 << 10
 // and records which ones it has replaced.
 type expander struct {
 	lookup   lookup
-	verbatim bool     // replaces nothing, because the text comes from the environment
+	verbatim bool     // whether it replaces nothing, because the text comes from the environment
 	refs     []string // the references that were replaced
 	fromFile bool     // whether one of them names a file
-	headers  Hidden   // what is secret, if the value is a list of headers
-	secrets  []string // what references stand for that is secret
+	headers  Hidden   // which headers are secret, if the value is a list of headers
+	secrets  []string // the secret texts that references stand for
 }
 
 // expand returns a text with its references replaced (whole), and the part of it that the file

@@ -32,10 +32,10 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 // Hidden says which parts of a list of headers are secret, besides the values whose names are usual ones for secrets.
 type Hidden int
 
-// What is secret in headers.
+// These values say what is secret in headers.
 const (
-	UsualValues Hidden = iota // no more; or the list has no headers
-	References                // also what references such as ${VAR} stand for
+	UsualValues Hidden = iota // nothing else, or the list has no headers
+	References                // also the texts that references such as ${VAR} stand for
 	AllValues                 // also all values
 )
 

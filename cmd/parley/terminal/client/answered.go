@@ -56,7 +56,7 @@ func (c *Client) hasAnswered(ctx context.Context, channel string, since time.Tim
 
 // newestEntries returns the newest entries of a session: a page of them at most.
 func (c *Client) newestEntries(ctx context.Context, key string) ([]sessions.Entry, error) {
-	const most = 50 // less than a page
+	const most = 50 // fewer than a page
 	var page struct {
 		Entries []sessions.Entry `json:"entries"`
 		Last    int64            `json:"last"`

@@ -34,7 +34,7 @@ func (r *Conversation) catchUp(ctx context.Context, data []byte, events chan<- b
 	if err := json.Unmarshal(data, &past); err != nil {
 		return fmt.Errorf("read a snapshot: %w", err)
 	}
-	blocks := map[string]int{} // by turn: one more than the highest number
+	blocks := map[string]int{} // by turn: one more than the highest block number
 	for _, b := range past.Blocks {
 		blocks[b.Turn] = max(blocks[b.Turn], b.Block+1)
 	}
@@ -50,7 +50,7 @@ func (r *Conversation) catchUp(ctx context.Context, data []byte, events chan<- b
 			}
 		case sessions.TurnCompleted, sessions.TurnFailed, sessions.TurnCancelled:
 			over[t.Turn] = t
-		default: // what was shown but is not in the log doesn't count: the model is asked again
+		default: // blocks that were shown but are not in the log don't count, because the model is asked again
 			r.pass(ctx, bus.Event{Type: bus.BlockReset, Turn: t.Turn, Block: blocks[t.Turn]}, events)
 		}
 	}
@@ -109,7 +109,7 @@ func (r *Conversation) showAwaited(ctx context.Context, t pastTurn, events chan<
 	if err := r.Server.Get(ctx, "/v1/asks?session="+url.QueryEscape(r.Session), &list); err != nil {
 		return err
 	}
-	kind := bus.KindNode // unless people are asked
+	kind := bus.KindNode // unless people are asked something
 	for _, a := range list.Asks {
 		if a.Turn != t.Turn {
 			continue
@@ -204,7 +204,7 @@ const maxEarlier = 1000
 type PastTurn struct {
 	Said   string
 	Answer string
-	Over   bool // the conversation was started over after it
+	Over   bool // whether the conversation was started over after it
 }
 
 // Earlier returns what was said in the last maxEarlier entries of this conversation, the oldest first, for the
@@ -237,7 +237,7 @@ func (r *Conversation) Earlier(ctx context.Context) []PastTurn {
 // pastOf returns the past turns in a log's entries.
 func pastOf(entries []sessions.Entry) []PastTurn {
 	var past []PastTurn
-	last := map[string]int{} // by turn: its last message
+	last := map[string]int{} // by turn: the index of its last message
 	for _, e := range entries {
 		switch e.Kind {
 		case sessions.KindUser:

@@ -28,8 +28,8 @@ import (
 type Client struct {
 	Base   string // what the URLs of all requests begin with
 	HTTP   *http.Client
-	Hosted bool // the server is this process, while the command runs
-	Shared bool // the home is part of a fleet: processes with other homes may serve the same messages
+	Hosted bool // whether the server is this process, while the command runs
+	Shared bool // whether the home is part of a fleet, where processes with other homes may serve the same messages
 	// Retry, if set, is called when the server could not be reached; if it returns nil, the request
 	// is made once more.
 	Retry func(ctx context.Context) error
@@ -57,7 +57,7 @@ func (c *Client) Do(ctx context.Context, method, path, key string, body, into an
 	if err != nil {
 		return err
 	}
-	defer func() { _ = res.Body.Close() }() // it was read
+	defer func() { _ = res.Body.Close() }() // the answer was read
 	if into == nil {
 		return nil
 	}
@@ -146,7 +146,7 @@ func (c *Client) follow(ctx context.Context, path, lastID string, handle func(se
 	if err != nil {
 		return err
 	}
-	defer func() { _ = res.Body.Close() }() // it was read
+	defer func() { _ = res.Body.Close() }() // the stream was read
 	if res.StatusCode != http.StatusOK {
 		return fmt.Errorf("the server answered %s", res.Status)
 	}

@@ -22,7 +22,7 @@ type homeConn struct {
 	client *Client
 
 	mu    sync.Mutex
-	role  server.Role  // of the process that last served the home
+	role  server.Role  // the role of the process that last served the home
 	leave func() error // ends our own server; nil if another process serves the home
 }
 
@@ -53,7 +53,7 @@ func (s *homeConn) begin(ctx context.Context) error {
 			s.role = role
 			return nil
 		}
-		if err == nil { // another command has it, which doesn't suffice but is over soon
+		if err == nil { // another command serves it, whose role doesn't suffice but which ends soon
 			deadline = time.Now().Add(joinWait)
 		}
 		leave, err := s.host(ctx)
@@ -72,7 +72,7 @@ func (s *homeConn) begin(ctx context.Context) error {
 	}
 }
 
-// errAway says that no process serves the home at the moment, or only one whose role does not suffice.
+// errAway says that no process serves the home at the moment, or only one whose role doesn't suffice.
 var errAway = errors.New("the server isn't running")
 
 // reconnect is called when the server could not be reached; it returns nil if the request can be
@@ -88,7 +88,7 @@ func (s *homeConn) reconnect(ctx context.Context) error {
 	if role, err := s.client.Role(ctx); err == nil {
 		s.role = role
 		if !role.Suffices(s.server.Role) {
-			return errAway // it is over soon
+			return errAway // the other command ends soon
 		}
 		return nil
 	}

@@ -15,8 +15,8 @@ import (
 type RecordQuery struct {
 	Kind, Session, Person string
 	Since                 time.Time
-	Limit                 int  // only the newest, this many; 0 means all
-	Follow                bool // continue with new records, until the context ends
+	Limit                 int  // show only this many of the newest; 0 means all
+	Follow                bool // whether to continue with new records until the context ends
 }
 
 const (
@@ -45,7 +45,7 @@ func ShowRecords(ctx context.Context, server *Client, q RecordQuery, show func([
 		}
 		if err := r.showAfter(ctx, max(begun, r.last-followBehind)); err != nil {
 			if ctx.Err() != nil {
-				return nil //nolint:nilerr // following ends when ctx does
+				return nil //nolint:nilerr // following ends with ctx
 			}
 			return err
 		}
@@ -58,7 +58,7 @@ type recordReader struct {
 	server *Client
 	show   func([]sessions.AuditRecord) error
 	last   int64          // the greatest id that was shown
-	seen   map[int64]bool // the ids not far below that
+	seen   map[int64]bool // the ids not far below the greatest
 }
 
 // showFirst shows the existing records.

@@ -56,7 +56,7 @@ func (s SignIn) Await(ctx context.Context, begun mcpservers.BegunSignIn) error {
 		fmt.Fprintf(s.Out, textPasteIfStuck, begun.EndURL)
 	}
 	pasted := make(chan string)
-	go func() { // ends with the process, like the terminal
+	go func() { // this goroutine ends with the process, like the terminal
 		defer close(pasted)
 		for lines := bufio.NewScanner(s.In); lines.Scan(); {
 			if lines.Text() != "" {

@@ -42,7 +42,8 @@ func (s Status) PrintFleet(out io.Writer, now time.Time) error {
 	return printLine(out, "")
 }
 
-// shownHolds names what a process does for the outside, and counts the rest, which keeps the data in order.
+// shownHolds returns the names of a process's duties for the outside, and the number of the others, which keep the
+// data in order.
 func shownHolds(p api.FleetProcess) string {
 	var shown []string
 	rest := 0

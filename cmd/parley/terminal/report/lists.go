@@ -30,7 +30,7 @@ func Asks(out io.Writer, asks []api.Ask) error {
 	return w.Flush()
 }
 
-// Schedules prints what agents will be told later, and when.
+// Schedules prints what agents are to be told later, and when.
 func Schedules(out io.Writer, all []api.Schedule) error {
 	if len(all) == 0 {
 		return printLine(out, textNoSchedules)
@@ -120,7 +120,7 @@ func Proposal(out io.Writer, p skillfolders.ShownProposal) error {
 	return nil
 }
 
-// Pairings prints who may talk to the bot, and who asks to.
+// Pairings prints the people who may talk to the bot, and those who ask to.
 func Pairings(out io.Writer, all []api.Pairing) error {
 	if len(all) == 0 {
 		return printLine(out, textNobodyPaired)

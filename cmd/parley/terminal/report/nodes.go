@@ -11,7 +11,7 @@ import (
 	"parley/sessions/nodes"
 )
 
-// Nodes prints the nodes, and whether they are here.
+// Nodes prints the nodes, and whether they are connected.
 func Nodes(out io.Writer, all []nodelinks.Node) error {
 	if len(all) == 0 {
 		return printLine(out, textNoNodes)
@@ -32,7 +32,7 @@ func stateOf(n nodelinks.Node) string {
 	return string(n.State)
 }
 
-// linkOf says whether a node is here, and since when.
+// linkOf returns in words whether a node is connected, and since when.
 func linkOf(n nodelinks.Node) string {
 	switch {
 	case n.State == nodes.Revoked:
@@ -45,7 +45,7 @@ func linkOf(n nodelinks.Node) string {
 	return "away since " + moment(*n.Since)
 }
 
-// toolNames lists the names of tools.
+// toolNames returns the names of tools.
 func toolNames(all []nodelinks.Tool) string {
 	names := make([]string, len(all))
 	for i, t := range all {
@@ -67,7 +67,7 @@ func Node(out io.Writer, n nodelinks.Node) error {
 	if n.SSH {
 		n.Fingerprint = fmt.Sprintf(textSSHKey, cmp.Or(terminal.Cell(n.Target), textSSHUnnamed))
 	}
-	if n.Edge { // it has no key
+	if n.Edge { // an edge agent has no key
 		n.Fingerprint, trusted = textEdgeKey, textEdgeTrusted
 	}
 	fmt.Fprintf(out, textNode, n.Name, stateOf(n), linkOf(n), cmp.Or(terminal.Cell(n.Platform), "-"), cmp.Or(terminal.Cell(n.Release), "-"),

@@ -14,8 +14,8 @@ import (
 // maxAwayNamed is how many nodes that are away NodesLine names.
 const maxAwayNamed = 5
 
-// NodesLine prints one line about the nodes: how many there are, which are away, and what waits to be accepted. It prints
-// nothing if there are no nodes.
+// NodesLine prints one line about the nodes: how many there are, which are not connected, and what waits to be
+// accepted. It prints nothing if there are no nodes.
 func NodesLine(out io.Writer, all []nodelinks.Node, now time.Time) error {
 	known, waiting, offering := 0, 0, 0
 	var away []string
@@ -54,7 +54,7 @@ func NodesLine(out io.Writer, all []nodelinks.Node, now time.Time) error {
 	return printLine(out, line)
 }
 
-// sinceOf says since when a node is away: the time of day if that was today.
+// sinceOf returns in words since when a node is not connected, as the time of day if that was today.
 func sinceOf(n nodelinks.Node, now time.Time) string {
 	if n.Since == nil {
 		return ""
@@ -66,7 +66,7 @@ func sinceOf(n nodelinks.Node, now time.Time) string {
 	return " since " + moment(at)
 }
 
-// verb returns a verb for that many: 1 waits, 2 wait.
+// verb returns the form of a verb for a number: 1 waits, 2 wait.
 func verb(n int, word string) string {
 	if n == 1 {
 		return word + "s"

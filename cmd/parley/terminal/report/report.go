@@ -157,7 +157,7 @@ func AuditLine(r sessions.AuditRecord) string {
 	return strings.Join(cells, "\t")
 }
 
-// Used says in words what a turn has used; "" for nil.
+// Used returns in words what a turn has used; "" for nil.
 func Used(u *sessions.AuditUse) string {
 	if u == nil {
 		return ""
@@ -173,7 +173,7 @@ func Used(u *sessions.AuditUse) string {
 	return strings.Join(said, ", ")
 }
 
-// refused says in words which messages were refused.
+// refused returns in words which messages were refused.
 func refused(r sessions.AuditRecord) string {
 	newest := r.Turn
 	if len(r.Messages) > 0 {
@@ -185,7 +185,7 @@ func refused(r sessions.AuditRecord) string {
 	return fmt.Sprintf("%s, the newest %s", count(r.Count, "message"), newest)
 }
 
-// count says how many there are of something.
+// count returns a number of things in words.
 func count(n int64, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -29,6 +29,6 @@ const (
 	textByStrangers    = " (strangers may have written it)"
 	textFleet          = "processes of the fleet: %d%s\n"
 	textShards         = " (the bus has %d shards)"
-	textUnknown        = "?" // what isn't known of a process of an older release
+	textUnknown        = "?" // a value that is unknown for a process of an older release
 	textUpkeepHolds    = "upkeep (%d)"
 )

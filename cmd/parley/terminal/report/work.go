@@ -12,7 +12,7 @@ import (
 	"parley/sessions/bill"
 )
 
-// PrintWork prints what the bot is working on now. It leaves out whatever there is none of.
+// PrintWork prints what the bot is working on now. It leaves out empty lists.
 func (s Status) PrintWork(out io.Writer, now time.Time) error {
 	work := workPrinter{out: out, now: now}
 	head := []string{"SESSION", "PERSON", "AGENT", "FOR", "DOING"}
@@ -69,12 +69,12 @@ func printLimited[T any](p *workPrinter, all api.LimitedList[T], noun, state str
 	p.err = w.Flush()
 }
 
-// age says how long ago something happened.
+// age returns in words how long ago something happened.
 func (p *workPrinter) age(since time.Time) string {
 	return max(0, p.now.Sub(since)).Round(time.Second).String()
 }
 
-// doing says what a turn is doing now.
+// doing returns in words what a turn is doing now.
 func (p *workPrinter) doing(t api.RunningTurn) string {
 	if t.Turn == "" {
 		return "starting or ending"
