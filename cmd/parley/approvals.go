@@ -39,7 +39,7 @@ func (approvalsList) Help() string {
 	return examples("parley approvals list", "parley --json approvals list")
 }
 
-// Run lists the approvals and answers that turns are waiting for.
+// Run lists the approvals and questions that turns are waiting for.
 func (approvalsList) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return printList(ctx, c, tty, "/v1/asks", "asks", report.Asks)
 }

@@ -27,7 +27,7 @@ func (auditVerify) Help() string {
 	return examples("parley audit verify", "parley audit verify --from 2026-01-31", "parley --json audit verify")
 }
 
-// Validate refuses what isn't a day.
+// Validate returns an error unless the flags contain valid days.
 func (c auditVerify) Validate() error {
 	return checkDay("--from", c.From)
 }

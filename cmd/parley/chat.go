@@ -62,7 +62,7 @@ func (c chatCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Termi
 	if err != nil {
 		return err
 	}
-	other := "" // an agent that is not the main one
+	other := "" // the agent, unless it is the main one
 	if agent != config.MainAgent {
 		other = agent
 	}

@@ -24,7 +24,7 @@ type chatCommands struct {
 	models  models.Lists
 	server  *client.Client
 	current *client.Conversation
-	// bound says that this conversation works in the person's own directory, which no other conversation does.
+	// bound reports whether this conversation works in the person's own directory, which no other conversation does.
 	bound  bool
 	listed []place // the list that /sessions printed last, from which a number chooses; nil at first
 	next   *place  // the conversation to switch to; nil to stay
@@ -139,7 +139,7 @@ func (c *chatCommands) goTo(ctx context.Context, which string) (said string, lea
 	return "", true
 }
 
-// age says how long ago something happened.
+// age returns in words how long ago something happened.
 func age(since time.Duration) string {
 	switch {
 	case since < time.Minute:
@@ -168,7 +168,7 @@ func (c *chatCommands) answering() string {
 	return ""
 }
 
-// describeModel says which model answers, which others are configured, and how to use another one. If args names a
+// describeModel returns which model answers, which others are configured, and how to use another one. If args names a
 // model, it also says that one conversation can't change its model.
 func (c *chatCommands) describeModel(args string) string {
 	chain := c.models[c.agent()]

@@ -100,7 +100,7 @@ func printBash(out io.Writer, all []offeredCommand, values map[string][]string) 
 	for _, c := range all[1:] {
 		step := c.path
 		if !strings.Contains(step, " ") {
-			step = " " + step // below the program itself
+			step = " " + step // a command below the program itself
 		}
 		steps = append(steps, fmt.Sprintf("%q", step))
 	}

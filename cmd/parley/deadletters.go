@@ -31,7 +31,7 @@ func fetchDeadLetters(ctx context.Context, server *client.Client) ([]report.Dead
 	if err := server.Get(ctx, "/v1/status?brief=true", &standing); err != nil {
 		return nil, err
 	}
-	all := []report.DeadLetter{} // becomes an empty list in JSON, rather than null
+	all := []report.DeadLetter{} // encoded as an empty list in JSON, not as null
 	for _, t := range standing.Topics {
 		for after := ""; ; {
 			var page struct {

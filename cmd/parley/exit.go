@@ -9,7 +9,7 @@ import (
 	"parley/cmd/parley/terminal"
 )
 
-// The exit codes of the program. Scripts rely on them, so they must not change.
+// These are the exit codes of the program. Scripts rely on them, so they must not change.
 const (
 	exitDone    = 0
 	exitFailed  = 1

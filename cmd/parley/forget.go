@@ -56,20 +56,20 @@ func (c forgetCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Ter
 	})
 }
 
-// errInterrupted says that whoever waited has given up.
+// errInterrupted says that the person who waited has given up.
 var errInterrupted = errors.New("interrupted")
 
 // pollEvery is how often a command asks how far an erasure is.
 const pollEvery = 200 * time.Millisecond
 
-// An erasure is one that a command asks for and waits for.
+// An erasure is an erasure that a command requests and waits for.
 type erasure struct {
 	server *client.Client
 	id     string
 	bar    *terminal.Bar
 }
 
-// receipt asks for what the command says, unless that was done before, and waits for the receipt.
+// receipt requests the erasure, unless that was done before, and waits for the receipt.
 func (e *erasure) receipt(ctx context.Context, c forgetCmd) (*erase.Receipt, error) {
 	if e.id == "" {
 		body := map[string]string{"user": c.User}
@@ -83,7 +83,7 @@ func (e *erasure) receipt(ctx context.Context, c forgetCmd) (*erase.Receipt, err
 		if err := e.server.Do(ctx, http.MethodPost, "/v1/forget?wait=false", "", body, &begun); err != nil {
 			return nil, err
 		}
-		if begun.ID == "" { // the server is of an older release, and has waited
+		if begun.ID == "" { // the server is of an older release, which answers with the receipt
 			return &begun.Receipt, nil
 		}
 		e.id = begun.ID
@@ -132,7 +132,7 @@ func showErasing(bar *terminal.Bar, p erase.Progress) {
 	bar.Show(partDone(slices.Index(steps, p.Step), len(steps), int64(p.Done), int64(p.Of)), cmp.Or(string(p.Step), "beginning"), far)
 }
 
-// progressBar returns the bar on which a command shows how far it is. There is none beside JSON.
+// progressBar returns the bar on which a command shows its progress, or nil if the output is JSON.
 func progressBar(flags *globalFlags, tty terminal.Terminal) *terminal.Bar {
 	if flags.JSON {
 		return terminal.NewBar(io.Discard)
@@ -140,8 +140,8 @@ func progressBar(flags *globalFlags, tty terminal.Terminal) *terminal.Bar {
 	return terminal.NewBar(tty.Err)
 }
 
-// partDone returns which part of the steps, which count alike, is done: those before step, and of that one done of so
-// many, or nothing yet if of is 0.
+// partDone returns which part of the whole work is done, if all steps count alike: the steps before step, and done/of
+// of that one, or none of it if of is 0.
 func partDone(step, steps int, done, of int64) float64 {
 	part := 0.0
 	if of > 0 {

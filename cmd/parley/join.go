@@ -24,7 +24,7 @@ func withClient(ctx context.Context, flags *globalFlags, tty terminal.Terminal, 
 	return withClientFor(ctx, cfg, tty, role, fn)
 }
 
-// withClientFor is withClient for a configuration that was already read.
+// withClientFor is like withClient, for a configuration that was already read.
 func withClientFor(ctx context.Context, cfg *config.Config, tty terminal.Terminal, role server.Role, do func(context.Context, *client.Client) error) error {
 	return withClientAs(ctx, server.Config{Settings: cfg, Role: role, Build: thisBuild(), Log: errorLogger(tty.Err)}, do)
 }

@@ -144,7 +144,7 @@ func (c sendCmd) awaitOutcome(ctx context.Context, server *client.Client, s deli
 // isPending reports whether a destination has no outcome yet, or whether an agent has not answered anywhere yet.
 func isPending(s delivery) bool {
 	if s.Session != "" && len(s.Destinations) == 0 {
-		return true // an agent has it, and may not have begun
+		return true // an agent has the message, and may not have begun
 	}
 	for _, d := range s.Destinations {
 		if d.State == channels.Queued {

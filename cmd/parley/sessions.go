@@ -91,7 +91,7 @@ func (c sessionsCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.T
 			if err := server.Get(ctx, "/v1/sessions?"+q.Encode(), &page); err != nil {
 				return err
 			}
-			if q.Get("order") == "desc" { // the limit holds for each page, and a page may be short: count what is left
+			if q.Get("order") == "desc" { // the limit is per page, and a page may be short, so count the rest
 				page.Sessions = page.Sessions[:min(left, len(page.Sessions))]
 				left -= len(page.Sessions)
 			}

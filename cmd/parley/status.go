@@ -48,7 +48,7 @@ func (c statusCmd) Run(ctx context.Context, flags *globalFlags, tty terminal.Ter
 		default:
 			s.PrintServer(tty.Out)
 		}
-		if !server.Hosted || server.Shared { // or no node can be here
+		if !server.Hosted || server.Shared { // otherwise this process serves the home, and no node can be connected
 			if err := printNodesLine(ctx, server, tty.Out); err != nil {
 				return err
 			}
@@ -70,7 +70,7 @@ func printNodesLine(ctx context.Context, server *client.Client, out io.Writer) e
 		Nodes []nodelinks.Node `json:"nodes"`
 	}
 	err := server.Get(ctx, "/v1/nodes", &found)
-	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusNotFound { // a server of an older release
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusNotFound { // the server is of an older release
 		return nil
 	}
 	if err != nil {

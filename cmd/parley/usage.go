@@ -26,7 +26,7 @@ func (usageCmd) Help() string {
 	return examples("parley usage", "parley usage --by person --from 2026-01-01 --to 2026-01-31", "parley --json usage --by model")
 }
 
-// Validate refuses what isn't a day.
+// Validate returns an error unless the flags contain valid days.
 func (c usageCmd) Validate() error {
 	return cmp.Or(checkDay("--from", c.From), checkDay("--to", c.To))
 }

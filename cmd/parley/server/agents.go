@@ -64,7 +64,7 @@ func (a *agents) forSession(ctx context.Context, session string) (agent.Agent, e
 	}
 	known, keep := a.nodes.InPlace(all, name), a.workspaces.KeepResult
 	if set.Node() != "" {
-		keep = nil // its tools could not read what is kept in the workspace
+		keep = nil // its tools can't read files in the workspace
 	}
 	parent, err := a.subagents.Parent(ctx, session)
 	if err != nil {
@@ -84,7 +84,7 @@ func (a *agents) forSession(ctx context.Context, session string) (agent.Agent, e
 	if parent != "" { // a sub-agent gets only what its parent has
 		above := sessions.AgentOf(parent)
 		granted = granted.Within(a.toolsOf(ctx, all, parent, above, isOwnerTerminal(parent)))
-		unfit := []string{schedules.Name, canvas.Name} // nobody would watch its schedules, or see what it draws
+		unfit := []string{schedules.Name, canvas.Name} // nobody would see its schedules' answers, or what it draws
 		granted, known = granted.Without(unfit...), known.Without(unfit...)
 		copyFiles, titles = nil, nil // its report goes to a model
 		if most := a.settings.Load().Agents[above].Day; most > 0 && above != name {

@@ -12,7 +12,7 @@ import (
 	"parley/tools/canvas/folder"
 )
 
-// newBrowser returns what makes pictures of what agents draw; nil if no browser is configured.
+// newBrowser returns the browser that makes pictures of agents' drawings, or nil if none is configured.
 func newBrowser(on foundation, box *commandSandbox) *canvas.Browser {
 	program := on.settings.Load().Canvas.Browser
 	if program == "" {
@@ -32,7 +32,7 @@ func newCanvasTool(w *home.CallWorkspaces, reader *canvas.Reader, browser *canva
 	}), reader, browser)
 }
 
-// canvasReader returns what reads canvases of sessions for the web page; see [folder.Read].
+// canvasReader returns the function that reads canvases of sessions for the web page; see [folder.Read].
 func canvasReader(on foundation) func(ctx context.Context, session, name string, scripts bool) (doc []byte, policy string, err error) {
 	return func(ctx context.Context, session, name string, scripts bool) ([]byte, string, error) {
 		files, err := on.home.WorkspaceFiles(session)

@@ -12,14 +12,14 @@ import (
 // A Config holds what Open needs to make a server.
 type Config struct {
 	Settings *config.Config
-	Models   models.Lists // empty if nobody answers
+	Models   models.Lists // empty if no model answers
 	Role     Role
 	// Override names a directory that one session uses as its workspace instead of a folder of its own.
 	Override home.WorkspaceOverride
 	// Commands lets agents run commands if a sandbox works. The program must have called sandbox.Main at its start,
 	// because the sandbox runs the same program as supervisor.
 	Commands bool
-	Build    metrics.Build // of this program
+	Build    metrics.Build // the build of this program
 	// Doctor makes the part that tells programs what is wrong; nil if there is none. plain removes secrets from a
 	// text.
 	Doctor func(settings func() *config.Config, plain func(text string) string, log *slog.Logger) any

@@ -33,7 +33,7 @@ func (c *conversations) router(l *liveChannel) *routing.Router {
 	}
 }
 
-// sessionOf returns the session that a message belongs to; "" if its channel is not here.
+// sessionOf returns the session that a message belongs to, or "" if this process doesn't have its channel.
 func (c *conversations) sessionOf(ctx context.Context, in bus.Inbound) (string, error) {
 	i := slices.IndexFunc(c.liveChannels, func(l *liveChannel) bool { return l.name == in.At.Channel })
 	if i < 0 {

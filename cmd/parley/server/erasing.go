@@ -54,8 +54,8 @@ func (e *erasing) Run(ctx context.Context) error {
 	return e.eraser().Run(ctx, e.home.Bus, days)
 }
 
-// rewrite rewrites the databases after erasures, so that their files contain nothing that was erased. The process of
-// a single command does so when it ends, so that its user doesn't wait for that.
+// rewrite rewrites the databases after erasures, so their files contain nothing that was erased. The process of a
+// single command does that when it ends, so its user doesn't wait for it.
 func (e *erasing) rewrite(ctx context.Context) error {
 	if e.role.Serves() || e.role.Works() {
 		return e.rewriter.Run(ctx)

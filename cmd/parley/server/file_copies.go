@@ -23,8 +23,7 @@ type fileCopies struct {
 	copies       copies.Files
 }
 
-// Run removes, until ctx is done, copies that were to be sent but never will be, because a process
-// died.
+// Run removes, until ctx is done, copies that will never be sent because a process died.
 func (f *fileCopies) Run(ctx context.Context) error {
 	return copies.Sweeper{Files: f.copies, Bus: f.home.Bus, Book: f.home.Book, Log: f.log}.Run(ctx, f.home.Bus)
 }

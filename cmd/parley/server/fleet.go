@@ -40,14 +40,14 @@ func (f *fleetMetrics) Run(ctx context.Context) {
 // inFleet reports whether this process is one of a fleet.
 func (f *foundation) inFleet() bool { return f.settings.Load().Bus.URL != "" }
 
-// describe has the other processes know what this one is, until ctx is done.
+// describe tells the other processes what this one is, until ctx is done.
 func (f *foundation) describe(ctx context.Context) error {
 	home.Describe(ctx, f.home, home.Process{Role: string(f.role), Release: f.version, Host: hostName(), Started: f.started.UTC()}, f.log)
 	return nil
 }
 
-// processes returns what finds the processes of the fleet for the API; nil if there is no fleet. A command that only reads
-// leaves itself out.
+// processes returns the function that lists the processes of the fleet for the API, or nil if there is no fleet. A
+// command that only reads leaves itself out.
 func (f *foundation) processes() func(context.Context) (*api.Fleet, error) {
 	if !f.inFleet() {
 		return nil
@@ -81,7 +81,7 @@ func (f *fleetMetrics) shared() metrics.Fleet {
 	}
 }
 
-// subscriptions returns how the programs do that events are posted to.
+// subscriptions returns the state of each subscription for the metrics.
 func (f *fleetMetrics) subscriptions(ctx context.Context) (all []metrics.Subscription, err error) {
 	since := func(t time.Time) time.Duration {
 		if t.IsZero() {

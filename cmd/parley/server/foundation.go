@@ -21,10 +21,10 @@ type foundation struct {
 	words    *search.Meanings // the index of what was said
 	role     Role
 	log      *slog.Logger
-	recent   *process.Log // the newest lines of log
+	recent   *process.Log // the newest lines of the log
 	metrics  *metrics.Metrics
 	traces   traces
-	version  string // of this program
+	version  string // the version of this program
 	started  time.Time
 	canvases *canvas.Reader // reads what agents draw, for them and for the web page
 	point    func(string)   // called where a test may kill the process; nil except in chaos builds

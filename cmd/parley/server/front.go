@@ -42,7 +42,7 @@ type front struct {
 	audit         *auditing
 	schedules     *schedules.Scheduler
 	checks        []checked
-	partRoutes    []exchange.Route // what other parts serve
+	partRoutes    []exchange.Route // the routes of other parts
 	fleet         *fleetMetrics
 	hidden        *secrets
 	subscribing   subscribing
@@ -51,10 +51,10 @@ type front struct {
 	offer      func(text string)
 	atTerminal bool
 
-	token        string       // of the home's owner
+	token        string       // the token of the home's owner
 	ownerMark    string       // see [api.Access]
 	socket, port net.Listener // port is nil if no port is open
-	// The APIs for requests through the home's socket and over the network; nil while they are not running.
+	// These are the APIs for requests through the home's socket and over the network; nil while they are not running.
 	local, network atomic.Pointer[api.API]
 }
 

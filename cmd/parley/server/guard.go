@@ -51,7 +51,7 @@ type callGuard struct {
 	*guard.Guard
 	before []func(context.Context, tools.Call) tools.Verdict
 	after  []func(context.Context, tools.Call, tools.Result) tools.ResultReview
-	judge  *judge.Judge // without its model; nil: no call is judged
+	judge  *judge.Judge // the judge without its model; nil if no call is judged
 }
 
 // guarding decides about tool calls by the operator's rules, and keeps secrets out of what leaves an agent.
@@ -133,7 +133,7 @@ func (g *guarding) rules(c *config.Config) (*guard.Guard, error) {
 // none. In a new home it is created here, so that it is redacted from the start; if that fails, the front reports
 // it.
 func (g *guarding) ownToken() []string {
-	if g.role == Reader { // a Reader creates none
+	if g.role == Reader { // a Reader creates no token
 		raw, err := os.ReadFile(filepath.Join(g.home.Dir, home.TokenFile))
 		if err != nil {
 			return nil

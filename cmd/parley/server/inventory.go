@@ -10,7 +10,7 @@ import (
 	"parley/tools/sandbox"
 )
 
-// newInventory makes the part that tells programs what the bot has.
+// newInventory returns the inventory, which lists for programs what the bot has.
 func newInventory(on foundation, a *agents) *inventory.Inventory {
 	return inventory.New(inventory.Config{
 		Settings: on.settings.Load, Refresh: a.mcp.Refresh, Models: a.chains.modelNames, Tools: a.onPlatform, Counts: on.metrics.Tools,
@@ -26,7 +26,7 @@ func (c *modelChains) modelNames(agent string) (names []string, answers bool) {
 	return names, c.byAgent[agent] != nil
 }
 
-// onPlatform returns the tools that an agent has where people talk to it on a platform.
+// onPlatform returns the tools that an agent has when people talk to it on a platform.
 func (a *agents) onPlatform(ctx context.Context, agent string) (has inventory.Tools, err error) {
 	session, err := sessions.Key(agent, web.Name, "inventory", "") // used only for its rights; nobody speaks there
 	if err != nil {

@@ -28,7 +28,7 @@ func (s *Server) list(c Config) []part {
 		{name: "remembered", is: newRemembered(g, chats.erasing, s.front.hidden)},
 		{name: "why", is: newWhy(g, chats.audit)},
 		{name: "page", is: webPage{}},
-		{name: "settings", is: s.settings}, // in force for all that are reloaded after them
+		{name: "settings", is: s.settings}, // before the parts that are reloaded after it, so they see the new settings
 		{name: "webhooks", is: s.front.webhooks},
 		{name: "models", is: chats.chains},
 		{"front", listening, true, s.front},
@@ -56,7 +56,7 @@ func (s *Server) list(c Config) []part {
 		{"requests to erase", upkeep, true, chats.erasing.requests},
 		{"vectors", upkeep, r.Serves(), g.words},
 		{"description", upkeep, g.inFleet(), running(g.describe)},
-		{"traces", upkeep, true, g.traces}, // after all that record spans
+		{"traces", upkeep, true, g.traces}, // after all parts that record spans
 		{"rewriting", rewriting, true, running(chats.erasing.rewrite)},
 		{name: "session cache", is: work.answerer.sessionCache},
 		{name: "prompts", is: work.prompts},

@@ -6,7 +6,7 @@ import (
 	"parley/tools/nodes/placed"
 )
 
-// newNodes makes the part that has to do with nodes.
+// newNodes returns the part that manages nodes.
 func newNodes(on foundation, o *owners.Owners, hidden *secrets) *nodelinks.Nodes {
 	return nodelinks.New(nodelinks.Config{
 		Settings: on.settings.Load, Table: on.home.Store.Nodes(), Notes: on.home.Book, Events: on.home.Bus, Mail: on.home.Bus, Holds: on.home.Bus, Ready: on.home.MayUseNodes,

@@ -7,7 +7,7 @@ import (
 	"parley/channels/onbehalf"
 )
 
-// newOnBehalf makes the sender of the messages that agents want sent.
+// newOnBehalf returns the sender of the messages that agents send on behalf of people.
 func newOnBehalf(on foundation, all liveChannels, may *rights, files *fileCopies, hidden *secrets) *onbehalf.Sender {
 	var names []string
 	for _, l := range all {

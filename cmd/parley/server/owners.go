@@ -5,7 +5,7 @@ import (
 	"parley/channels/owners"
 )
 
-// newOwners makes the owners whom the settings and the book name.
+// newOwners returns the owners in the settings and in the book.
 func newOwners(on foundation) *owners.Owners {
 	return &owners.Owners{
 		Bus: on.home.Bus, Book: on.home.Book, Log: on.log,

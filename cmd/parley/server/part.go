@@ -9,28 +9,28 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// A part is a row in the list of everything that a server consists of. The part itself is a type of its own, which
-// is made from what it needs and owns its state. Its life:
+// A part is a row in the list of everything that a server consists of. The part itself is a type of its own, which is
+// made from what it needs and owns its state. This is its life:
 //
-//  1. It is made, and then meets the others if it is a host. That opens nothing, starts nothing and asks
-//     nobody anything.
-//  2. Load, in the order of the list: it reads and checks what it needs. If one cannot, the server does not
+//  1. It is made, and then meets the others if it is a host. That opens nothing, starts nothing and makes no
+//     request.
+//  2. Load, in the order of the list: it reads and checks what it needs. If one part fails, the server does not
 //     start.
-//  3. Run, if the row says so for this process: all parts at once. Nothing may be expected of another
+//  3. Run, if the row says so for this process: all parts at once. A part must not expect anything of another
 //     part's Run except what the stages of the stop promise. A part with nothing left to do returns nil.
-//  4. Reload, whenever the operator changes the settings, Clear, whenever somebody's words are erased, and
-//     the questions of how it does: at any time after Load.
-//  5. The stop, when the process is told to end, or as soon as a Run returns an error. The stages end one
-//     after the other, in their order: the ctx of a stage's Runs is done once all Runs of the stages before
-//     have returned. Each Run must finish its work and return within a time limit of its own. The
-//     last stage is an exception: it is told to end before all others.
+//  4. Reload, whenever the operator changes the settings, Clear, whenever somebody's words are erased, and the
+//     questions about its state: at any time after Load.
+//  5. The stop, when the process is told to end, or as soon as a Run returns an error. The stages end one after
+//     another, in their order: the ctx of a stage's Runs is done once all Runs of the stages before have returned.
+//     Each Run must finish its work and return within its own time limit. The last stage is an exception: it is told
+//     to end before all others.
 //  6. Close, in the reverse order of the list, once nothing runs; also after a Load that has failed.
 //
-// A process may die at any of these points before any Run or Close has ended: whatever must survive is durable
-// by then, and Load and Run of the next start continue from there.
+// A process may die at any of these points before any Run or Close has ended: whatever must survive is durable by
+// then, and Load and Run of the next start continue from there.
 type part struct {
 	name string
-	ends stage // of its Run, in the stop
+	ends stage // the stage in which its Run ends
 	runs bool  // whether its Run is called in this process
 	is   any   // the part itself, which implements some of the interfaces below
 }
@@ -58,7 +58,7 @@ type (
 	routed interface {
 		Routes() []exchange.Route
 	}
-	// A measured part has figures for the metrics, which are looked up at each scrape.
+	// A measured part has figures for the metrics, which are read at each scrape.
 	measured interface {
 		Gauges() []metrics.Gauge
 	}
@@ -93,19 +93,19 @@ type running func(ctx context.Context) error
 // Run implements runner.
 func (r running) Run(ctx context.Context) error { return r(ctx) }
 
-// A stage is a step of the stop: its parts end at the same time, after those of the earlier stages.
+// A stage is a step of the stop. Its parts end at the same time, after the parts of all earlier stages.
 type stage int
 
-// The stages, in their order.
+// These are the stages, in their order.
 const (
-	listening  stage = iota // no new requests are accepted: HTTP, the home's socket
-	receiving               // nothing more is taken from the platforms
-	answering               // what was taken is finished: turns, and what a turn waits for
-	background              // what turns have left running
-	sending                 // what all of these have said
-	upkeep                  // what looks after the data
-	rewriting               // what all of them have erased
-	beside                  // what only reads: told to end before all others, and waited for last, because a disk may delay it
+	listening  stage = iota // parts that accept requests: HTTP and the home's socket
+	receiving               // parts that receive from the platforms
+	answering               // parts that finish what was received: turns, and what a turn waits for
+	background              // parts that run what turns have left running
+	sending                 // parts that send what all of these have said
+	upkeep                  // parts that take care of the data
+	rewriting               // parts that rewrite databases after erasures
+	beside                  // parts that only read: told to end before all others, and waited for last, because a disk may delay them
 	stageCount
 )
 

@@ -50,7 +50,7 @@ func (p *prompts) build(ctx context.Context, who agent.Asker) (string, error) {
 	settings := p.settings.Load()
 	var place []prompt.File
 	if node := settings.Agents[sessions.AgentOf(session)].Node(); node != "" && !toolless {
-		place, knows = []prompt.File{prompt.OfNode(node)}, nil // its tools don't reach the documents
+		place, knows = []prompt.File{prompt.OfNode(node)}, nil // its tools don't reach the operator's documents
 	}
 	files, set := os.DirFS(settings.Home), settings.Agents[sessions.AgentOf(session)]
 	return prompt.Builder{Cache: &p.cache, Toolless: toolless, Instructions: set.Prompt, Sources: []prompt.Source{
@@ -91,9 +91,9 @@ func (p *prompts) placeOf(who agent.Asker) prompt.File {
 	}.File()
 }
 
-// memory returns what an agent remembers: in the session, in all conversations and, if nobody else reads along,
-// about the person. The bool reports whether strangers may have written some of it; for the session's file,
-// Agent.Untrusted says that.
+// memory returns the memories for an agent's prompt: those of the session, of all conversations and, if nobody else
+// reads along, about the person. The bool reports whether strangers may have written some of them; for the session's
+// file, Agent.Untrusted reports that.
 func (p *prompts) memory(ctx context.Context, who agent.Asker) (all []transcript.Memory, untrusted bool, err error) {
 	person := who.Person
 	if !who.Private {

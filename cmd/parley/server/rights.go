@@ -34,14 +34,14 @@ func (r *rights) capabilities(session string) []tools.Permission {
 	}
 	parent := r.parentOf(session)
 	if parent == "" {
-		return nil // nobody knows who it works for
+		return nil // nobody knows whom it works for
 	}
 	above := r.capabilities(parent)
 	if sessions.AgentOf(parent) == sessions.AgentOf(session) {
 		own = above
 	}
 	return slices.DeleteFunc(slices.Clone(own), func(p tools.Permission) bool {
-		return p == tools.Session || !slices.Contains(above, p) // it has no sub-agents of its own
+		return p == tools.Session || !slices.Contains(above, p) // a sub-agent has no sub-agents of its own
 	})
 }
 

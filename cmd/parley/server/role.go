@@ -11,14 +11,14 @@ import (
 // a process that wants to open the same home is told which role has it open.
 type Role string
 
-// The roles of serve. One process has both, unless a fleet divides them.
+// These are the roles of serve. One process has both, unless a fleet divides them.
 const (
 	Both    Role = "all"
 	Gateway Role = "gateway" // holds platform connections, dispatches, serves HTTP
 	Worker  Role = "worker"  // leases sessions and runs turns
 )
 
-// The roles of a command that itself serves the home while it runs.
+// These are the roles of a command that itself serves the home while it runs.
 const (
 	Terminal Role = "terminal" // answers and sends
 	Sender   Role = "sender"   // sends messages

@@ -14,7 +14,7 @@ import (
 // at the start, so whoever needs it waits.
 type commandSandbox struct {
 	settings *config.Config
-	// open waits until the sandbox is known, and returns it; nil if no commands are run.
+	// open waits until the sandbox is known, and returns it, or nil if no commands are run.
 	open func() (sandbox.Sandbox, error)
 }
 
@@ -35,7 +35,7 @@ func findSandbox(c Config, e *startup, killed func(reason string)) *commandSandb
 		return box, err
 	})
 	if c.Role != Reader { // a Reader's command may need no sandbox
-		e.begin(func(context.Context) { _, _ = w.open() }) // whoever needs it calls open again, and gets the error
+		e.begin(func(context.Context) { _, _ = w.open() }) // a caller who needs the sandbox calls open again, and gets the error
 	}
 	return w
 }

@@ -28,7 +28,7 @@ func newSchedules(on foundation, all liveChannels, who *turnAdmission) *schedule
 	})
 }
 
-// zoneOf returns a person's time zone; "" if their platform doesn't tell it.
+// zoneOf returns a person's time zone, or "" if the platform doesn't reveal it.
 func zoneOf(ctx context.Context, all liveChannels, person string, log *slog.Logger) string {
 	l := all.named(channelOf(person))
 	if l == nil {

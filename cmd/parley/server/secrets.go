@@ -11,7 +11,7 @@ import (
 
 // secrets are removed from the log, and from everything that leaves an agent.
 type secrets struct {
-	atomic.Pointer[redact.Redactor] // the current one
+	atomic.Pointer[redact.Redactor] // the current redactor
 }
 
 // newSecrets returns the secrets in the settings. The home's own secrets are not included until a redactor that

@@ -57,7 +57,7 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	early := newStartup(ctx)
 	defer func() {
 		if err != nil {
-			_ = early.Close() // it returns no error
+			_ = early.Close() // Close returns no error
 		}
 	}()
 	box := findSandbox(c, early, counts.SandboxKill)
@@ -101,8 +101,7 @@ func warnOfOwnRoot(c Config) {
 	}
 }
 
-// newServer makes the parts of a server with an open home, each from those made before it. box is where commands
-// run.
+// newServer makes the parts of a server with an open home, each from the parts made before it. Commands run in box.
 func newServer(on foundation, c Config, hidden *secrets, opened liveChannels, box *commandSandbox) *Server {
 	on.words = models.NewMeanings(on.home.Store.Words(), on.settings.Load, hidden.text, on.home.Store.Bill(), on.home.Store.Money(), on.log)
 	s := &Server{foundation: on}

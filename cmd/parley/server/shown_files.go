@@ -31,7 +31,7 @@ type shownFiles struct {
 // result also contains, for each file that is not sent, a sentence that says why.
 func (f *shownFiles) copyFiles(ctx context.Context, session string, answer agent.AnswerWithFiles) (e agent.AnswerFiles) {
 	paths := copies.ShownPaths(answer.Text)
-	if answer.At.Channel != web.Name { // the page shows what calls enclose beside them
+	if answer.At.Channel != web.Name { // the web page shows these files next to the calls
 		paths = append(paths, answer.Enclosed...)
 	}
 	if len(paths) == 0 {

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// sumEvery is how often what was used is added to the kept sums.
+	// sumEvery is how often recent usage is added to the stored sums.
 	sumEvery = 10 * time.Minute
-	// sweepEvery is how often counted calls that no rate reaches anymore are removed.
+	// sweepEvery is how often counted calls are removed that no rate needs anymore.
 	sweepEvery = time.Hour
 )
 

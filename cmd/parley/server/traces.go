@@ -15,7 +15,7 @@ import (
 // that.
 type traces struct{ *otlp.Exporter }
 
-// newTraces makes what sends spans, for a server that is about to open.
+// newTraces returns the part that sends spans, for a server that is about to open.
 func newTraces(c Config, hidden *secrets, counts *metrics.Metrics) traces {
 	return traces{otlp.New(otlp.Config{
 		Collector: collectorOf(c.Settings), Service: otlp.Service{Version: c.Build.Version, Instance: rand.Text(), Role: string(c.Role)},
@@ -28,14 +28,14 @@ func (t traces) Reload(next *config.Config) (apply func(), err error) {
 	return func() { t.Set(collectorOf(next)) }, nil
 }
 
-// meters count what models are asked, and record what they don't answer.
+// meters counts requests to models, and records a span for each request that a model doesn't answer.
 type meters struct {
 	*metrics.Metrics
 	traces traces
 }
 
-// Model implements models.Meters. The log of a session has each answer, but no request without one. So such a request is a
-// span of the turn that is recorded here.
+// Model implements models.Meters. The log of a session has each answer, but no request without one, so this records
+// such a request as a span of its turn.
 func (m meters) Model(try failover.Try) {
 	m.Metrics.Model(try)
 	if try.Result == "ok" || try.Turn == "" || !trace.IsOn(m.traces) {

@@ -32,7 +32,7 @@ func (c *turnAdmission) admit(ctx context.Context, who bus.Person, at bus.Addres
 		who.Owner = true
 		return bus.Caller{Person: who, Private: true}, true, nil
 	case web.Name:
-		if user == api.OwnerName { // no token has this name
+		if user == api.OwnerName { // no token can have this name
 			who.Owner = true
 			return bus.Caller{Person: who, Private: true}, true, nil
 		}
@@ -44,7 +44,7 @@ func (c *turnAdmission) admit(ctx context.Context, who bus.Person, at bus.Addres
 	}
 	i := slices.IndexFunc(c.liveChannels, func(l *liveChannel) bool { return l.name == channel && l.config.Platform != "" && l.receive })
 	if i < 0 || at.Channel != channel {
-		return bus.Caller{}, false, nil // the channel no longer receives, or is another one
+		return bus.Caller{}, false, nil // the channel no longer receives, or is another channel now
 	}
 	l := c.liveChannels[i]
 	_, private, err := c.home.Book.PrivateChatAt(ctx, at)

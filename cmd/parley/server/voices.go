@@ -9,7 +9,7 @@ import (
 	"parley/cmd/parley/server/voices"
 )
 
-// newVoices makes what reads agents' answers aloud.
+// newVoices returns the voices, which have agents' answers read aloud.
 func newVoices(on foundation, all liveChannels, copies *fileCopies) *voices.Voices {
 	return voices.New(voices.Config{
 		Settings: on.settings.Load,

@@ -12,7 +12,7 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// webhooks are how programs post messages, and events for agents.
+// webhooks are the paths where programs post messages, and events for agents.
 type webhooks struct {
 	foundation
 	outbox *outbox.Outbox

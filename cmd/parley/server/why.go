@@ -10,13 +10,13 @@ import (
 	"parley/cmd/parley/api/exchange"
 )
 
-// aboutMessages says what became of messages.
+// aboutMessages reports what became of messages.
 type aboutMessages struct{ *why.Why }
 
 // Routes returns the route that the API serves.
 func (a aboutMessages) Routes() []exchange.Route { return api.WhyRoutes(a.Tell) }
 
-// newWhy makes the part that says what became of messages.
+// newWhy returns the part that reports what became of messages.
 func newWhy(on foundation, a *auditing) aboutMessages {
 	return aboutMessages{why.New(why.Config{
 		Sessions: on.home.Store, Book: on.home.Book, Mail: on.home.Bus, Refusals: a.Records,

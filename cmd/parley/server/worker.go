@@ -31,7 +31,7 @@ type answerer struct {
 	link         func(context.Context, bus.Inbound) (string, error) // carries out /link for the users of tokens
 	costs        *costs
 	audit        *auditing
-	sessionCache *sessioncache.Journals // what is kept in memory about sessions
+	sessionCache *sessioncache.Journals // the cached state of sessions
 }
 
 // Run runs the worker, which answers messages.
@@ -46,7 +46,7 @@ func (w *answerer) Run(ctx context.Context) error {
 }
 
 // healthy returns an error if something that every session needs doesn't work: the store or, in a fleet, the folders
-// with the sessions' files. It reads before it writes, because only reading ends when ctx does.
+// with the sessions' files. It reads before it writes, because only a read ends when ctx does.
 func (w *answerer) healthy(ctx context.Context) error {
 	if _, err := w.home.Store.List(ctx, "", 1); err != nil {
 		return err

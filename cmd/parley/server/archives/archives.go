@@ -18,10 +18,10 @@ const (
 	answerTime = 30 * time.Second
 )
 
-// Open returns the place that the settings name; nil if they name none. It asks nobody anything.
+// Open returns the place that the settings name, or nil if they name none. It makes no request.
 func Open(c config.Audit) (archive.Place, error) {
 	if c.Archive == "" {
-		return nil, nil //nolint:nilnil // there may be no place
+		return nil, nil //nolint:nilnil // no place is configured
 	}
 	name, prefix, ok := c.Bucket()
 	if !ok {

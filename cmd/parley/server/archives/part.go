@@ -13,10 +13,11 @@ import (
 	"parley/sessions/archive"
 )
 
-// hold is a name, held on the bus by one process at a time, that determines which process archives the audit.
+// hold is the name that the process that archives the audit holds on the bus, where only one process at a time can
+// hold it.
 const hold = "audit/archive"
 
-// toldAfter is how long archiving may fail before owners are told.
+// toldAfter is how long archiving may fail before the owners are notified.
 const toldAfter = 24 * time.Hour
 
 // Needs is what a Part is made from.

@@ -17,7 +17,7 @@ import (
 // Config holds what an Inventory needs from the rest of the program.
 type Config struct {
 	Settings func() *config.Config
-	// Refresh waits until it is known which tools MCP servers have, or until ctx is done.
+	// Refresh waits until the tools of MCP servers are known, or until ctx is done.
 	Refresh func(ctx context.Context) error
 	// Models returns the names of the models that are asked for an agent in this process, in order; answers is false if
 	// none is.
@@ -27,15 +27,15 @@ type Config struct {
 	Skills func() any                 // a list, for JSON
 }
 
-// Tools are those that an agent has where people talk to it on a platform.
+// Tools are the tools that an agent has when people talk to it on a platform.
 type Tools struct {
-	Program *tools.Set // of the program itself
-	Served  *tools.Set // with those of MCP servers
-	Taught  *tools.Set // with those of skills as well, except for skills in a workspace
-	All     *tools.Set // with those of nodes as well
+	Program *tools.Set // the program's own tools
+	Served  *tools.Set // and those of MCP servers
+	Taught  *tools.Set // and those of skills, except for skills in a workspace
+	All     *tools.Set // and those of nodes
 }
 
-// An Inventory answers what the bot has.
+// An Inventory lists what the bot has.
 type Inventory struct{ Config }
 
 // New makes an Inventory.
@@ -59,7 +59,7 @@ func (v *Inventory) Routes() []exchange.Route {
 // An Agent is an agent in the API's JSON.
 type Agent struct {
 	Name         string             `json:"name"`
-	Answers      bool               `json:"answers"` // a model answers for it in this process
+	Answers      bool               `json:"answers"` // whether a model answers for it in this process
 	Models       []model            `json:"models"`  // in the order in which they are asked
 	Capabilities []tools.Permission `json:"capabilities"`
 	Tools        []string           `json:"tools"`
@@ -69,7 +69,7 @@ type Agent struct {
 
 // A model is a model that an agent asks, in the API's JSON.
 type model struct {
-	Setting string `json:"setting"` // the setting that has chosen it
+	Setting string `json:"setting"` // the setting that has chosen the model
 	Name    string `json:"name,omitempty"`
 }
 
@@ -105,7 +105,7 @@ func (v *Inventory) listAgents(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, map[string]any{"agents": all})
 }
 
-// Where a tool comes from.
+// These are the sources of a tool.
 const (
 	fromProgram = "builtin"
 	fromMCP     = "mcp"
@@ -155,7 +155,7 @@ func (v *Inventory) listTools(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, map[string]any{"tools": list})
 }
 
-// toolsOf returns the tools that an agent has where people talk to it on a platform.
+// toolsOf returns the tools that an agent has when people talk to it on a platform.
 func (v *Inventory) toolsOf(ctx context.Context, agent string) ([]Tool, error) {
 	ctx, cancel := context.WithTimeout(ctx, inventoryWait)
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 type Server struct {
 	Name   string      `json:"name"`
 	State  State       `json:"state"`
-	SignIn bool        `json:"sign_in"` // somebody can sign in to it
+	SignIn bool        `json:"sign_in"` // whether somebody can sign in to it
 	Tools  []Tool      `json:"tools"`   // tools that agents get
 	Aside  []AsideTool `json:"aside"`   // tools that agents don't get because no owner has accepted them yet
 	Agents []string    `json:"agents"`  // agents that get the tools
@@ -28,7 +28,7 @@ type Server struct {
 // A State says how this process's last attempt to reach a server ended.
 type State string
 
-// The states.
+// These are the states.
 const (
 	up           State = "up"
 	down         State = "down"
@@ -60,7 +60,7 @@ type Tool struct {
 // An AsideTool is a tool that no owner has accepted yet, as it describes itself now.
 type AsideTool struct {
 	Tool
-	Digest string `json:"digest"`        // of this description
+	Digest string `json:"digest"`        // the digest of this description
 	Was    *Tool  `json:"was,omitempty"` // as an owner accepted it before; nil if it is new
 }
 
@@ -134,9 +134,9 @@ func noServer() *exchange.Refusal {
 type Trial struct {
 	Server                     // its state now
 	Up           bool          `json:"up"`
-	Listed       int           `json:"listed"` // tools that can be used
+	Listed       int           `json:"listed"` // number of tools that can be used
 	Unusable     []ReasonCount `json:"unusable"`
-	Milliseconds int64         `json:"ms"` // until it was connected and had listed its tools
+	Milliseconds int64         `json:"ms"` // time until it was connected and had listed its tools
 }
 
 // A ReasonCount says how many tools cannot be used for a particular reason, and names the first of them.

@@ -20,8 +20,7 @@ import (
 	"parley/tools/mcp/signin"
 )
 
-// The paths that browsers and authorization servers request while somebody signs in to an MCP
-// server.
+// These are the paths that browsers and authorization servers request while somebody signs in to an MCP server.
 const (
 	callbackPath = "/mcp/" // the prefix of all these paths
 	pagePath     = callbackPath + "client.json"

@@ -45,7 +45,7 @@ type Servers struct {
 	*mcp.Servers
 	Pins     *pins.Pins
 	settings map[string]config.MCPServer
-	// elsewhere says that other processes in the fleet run those MCP servers that are programs.
+	// elsewhere is Config.Elsewhere.
 	elsewhere bool
 	begun     time.Time
 	signIn    *signin.Client

@@ -94,7 +94,7 @@ func (e *embeddings) current() search.Embedding {
 		return e.made
 	}
 	made, err := NewEmbedding(c, e.spender)
-	if err != nil { // the settings were checked
+	if err != nil { // the settings were checked, so this can't fail
 		e.log.Error("no vectors can be made of what was said", slog.Any("error", err))
 	}
 	e.madeFor, e.made = c.Embeddings, made

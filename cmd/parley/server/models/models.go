@@ -112,7 +112,7 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (Lists, error)
 			made[choice] = m
 			lists[agent] = append(lists[agent], m)
 			if simulated {
-				break // it always answers
+				break // the demo always answers
 			}
 		}
 		if choice, ok := c.TitlesOf(agent); ok {
@@ -156,7 +156,7 @@ func newModel(ctx context.Context, all *config.Config, list prices.List, choice 
 	if name, ok := strings.CutPrefix(table, "models."); ok {
 		c = all.Models[name]
 	}
-	if choice.Name != "" { // the settings of the table's model don't apply to another one
+	if choice.Name != "" { // the settings of the table's model don't apply to another model
 		c.Name, c.Window, c.Vision, c.API = choice.Name, 0, "", ""
 	}
 	oc := clientConfig(c, log)

@@ -8,8 +8,9 @@ import (
 	"parley/tools"
 )
 
-// AbilitiesOf returns what an agent can do in a task that a call hands out, by name: what its settings say that it is good at, the
-// capabilities that both agents have, and those of accepted nodes that both may use. The value is whether all these nodes are away.
+// AbilitiesOf returns, by name, what an agent can do in a task that a call hands out: what its settings say that it
+// is good at, the capabilities that both agents have, and those of accepted nodes that both may use. The value
+// reports whether all these nodes are away.
 func AbilitiesOf(n *Nodes, agent string, call tools.Call) (away map[string]bool) {
 	settings := n.cfg.Settings()
 	away = map[string]bool{}
@@ -34,7 +35,8 @@ func AbilitiesOf(n *Nodes, agent string, call tools.Call) (away map[string]bool)
 	return away
 }
 
-// mayUseFor reports whether an agent may use a node while it works for a session: only if the agent of that session may, too.
+// mayUseFor reports whether an agent may use a node while it works for a session. It may only if the agent of that
+// session may, too.
 func mayUseFor(n *Nodes, agent, parent, node string) bool {
 	own := agent == sessions.AgentOf(parent) || n.cfg.Settings().MayUseNode(agent, node)
 	return own && n.mayUseIn(parent, node)

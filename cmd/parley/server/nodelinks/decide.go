@@ -12,9 +12,9 @@ import (
 	toolnodes "parley/tools/nodes"
 )
 
-// Decide decides about a call. One that calls a node's tool through the tool nodes must pass as a call of NODE__TOOL, too:
-// rules that name that tool would be worth nothing otherwise. Of all decisions the strictest counts. A call that a model
-// has to judge under that name is left to people, because the model is only asked about the call itself.
+// Decide returns the decision about a call. A call of a node's tool through the tool nodes must also pass as a call
+// of NODE__TOOL, because otherwise it would evade rules that name that tool. The strictest decision counts. If a
+// model has to judge the call under that name, people decide instead, because the model sees only the original call.
 func (n *Nodes) Decide(call tools.Call, judges func(tools.Call) bool, decide func(tools.Call) tools.Verdict) tools.Verdict {
 	if n.isRoundabout(call) {
 		return tools.Verdict{Decision: tools.Deny, Reason: textRoundabout}
@@ -37,8 +37,8 @@ func (n *Nodes) Decide(call tools.Call, judges func(tools.Call) bool, decide fun
 	return v
 }
 
-// askingNode returns the name of a node that a call may reach, and which runs it only if a person has approved it; "" if there
-// is none. The node checks what it gets by itself; what is overlooked here doesn't run there.
+// askingNode returns the name of a node that a call may reach and that runs it only after an approval, or "" if there
+// is none. The node checks each call itself, so a call that askingNode overlooks doesn't run there.
 func (n *Nodes) askingNode(call tools.Call) string {
 	home := n.cfg.Settings().Agents[sessions.AgentOf(call.Session)].Node()
 	node, tool, args, invokes := toolnodes.InvokedCall(call)
@@ -65,14 +65,14 @@ func (n *Nodes) askingNode(call tools.Call) string {
 	return ""
 }
 
-// asksAbout reports whether a node's rules ask about a call, under the node's own name for the tool. Rules of a newer release
-// that can't be read here ask about every call.
+// asksAbout reports whether a node's rules require an approval for a call, under the node's own name for the tool. If
+// the rules are of a newer release and can't be parsed, every call needs one.
 func (n *Nodes) asksAbout(rules []string, call tools.Call) bool {
 	g, err := guard.New(guard.Config{AllAgents: guard.Policy{Ask: rules}, Path: func(_ tools.Call, path string) string { return toolnodes.PathOnNode(path) }})
 	if err != nil {
 		return true
 	}
-	call.Touches = nil // of a tool that only the node knows, the arguments are compared
+	call.Touches = nil // for a tool that only the node knows, rules match the arguments
 	if i := slices.IndexFunc(n.cfg.Placed, func(spec tools.Spec) bool { return spec.Name == call.Name }); i >= 0 {
 		call.Touches = n.cfg.Placed[i].Touches
 	}
@@ -81,8 +81,8 @@ func (n *Nodes) asksAbout(rules []string, call tools.Call) bool {
 
 func isAllowed(v tools.Verdict) bool { return v.Decision != tools.Deny && v.Decision != tools.Ask }
 
-// ToolNames returns the names of the tools that a call calls: its own and, if it calls a node's tool through the tool nodes,
-// that of the other.
+// ToolNames returns the names of the tools that a call uses: its own and, if it goes through the tool nodes, the name
+// of the node's tool.
 func (n *Nodes) ToolNames(call tools.Call) []string {
 	names := []string{call.Name}
 	for _, as := range n.directCalls(call) {
@@ -91,8 +91,9 @@ func (n *Nodes) ToolNames(call tools.Call) []string {
 	return names
 }
 
-// directCalls returns, for a call of a node's tool through the tool nodes, that call under the name by which agents know the
-// node's tool: several calls if it is for any node that has a capability. There are none for a call of another tool.
+// directCalls returns a call through the tool nodes as direct calls of the node's tool, under the name that agents
+// know. It returns several calls if the call is for any node that has a capability, and none if the call is of
+// another tool.
 func (n *Nodes) directCalls(call tools.Call) (calls []tools.Call) {
 	node, tool, args, invokes := toolnodes.InvokedCall(call)
 	if !invokes {
@@ -106,8 +107,9 @@ func (n *Nodes) directCalls(call tools.Call) (calls []tools.Call) {
 	return calls
 }
 
-// Approvers returns the people, besides owners, who may approve a call of a node's tool; nil if the node's table names none, or
-// the call reaches no node. If several nodes may get the call, they are those whom all of the lists name.
+// Approvers returns the people, besides owners, who may approve a call of a node's tool, or nil if the node's table
+// names none or the call reaches no node. If several nodes may get the call, they are the people whom all of the
+// nodes' lists name.
 func (n *Nodes) Approvers(call tools.Call) (who []string) {
 	settings := n.cfg.Settings()
 	home := settings.Agents[sessions.AgentOf(call.Session)].Node()
@@ -128,8 +130,8 @@ func (n *Nodes) Approvers(call tools.Call) (who []string) {
 	return who
 }
 
-// reachedNodes returns the names of the nodes that a call for node may reach: node itself and, if it stands for any node with a
-// capability, all nodes that have it.
+// reachedNodes returns the names of the nodes that a call may reach: node itself or, if node stands for any node with
+// a capability, all nodes that have it.
 func (n *Nodes) reachedNodes(node string) []string {
 	names := []string{node}
 	if capability, isAny := strings.CutPrefix(node, toolnodes.AnyPrefix); isAny {

@@ -10,13 +10,13 @@ import (
 	"parley/tools/nodes/tunnel"
 )
 
-// brokerHold is the name that the process holds which has the connections to the MQTT broker.
+// brokerHold is the name on the bus that the process with the connections to the MQTT broker holds.
 const brokerHold = "nodes/mqtt"
 
-// RunBroker takes the links of nodes that come through the MQTT broker, and gives edge agents there their calls, if the settings
-// name a broker, until ctx is done. One process of the fleet does so at a time.
+// RunBroker accepts the links of nodes that come through the MQTT broker, and sends edge agents there their calls,
+// until ctx is done. It does nothing if the settings name no broker. One process of the fleet does this at a time.
 func (n *Nodes) RunBroker(ctx context.Context) error {
-	at := n.cfg.Settings().MQTT // it changes with the next start only
+	at := n.cfg.Settings().MQTT // the broker changes only at the next start
 	if at.URL == "" {
 		<-ctx.Done()
 		return nil

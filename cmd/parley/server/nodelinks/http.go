@@ -25,7 +25,7 @@ import (
 type Node struct {
 	Name  string       `json:"name"`
 	State stored.State `json:"state"` // waiting, accepted or revoked
-	Here  bool         `json:"here"`  // it has a link now
+	Here  bool         `json:"here"`  // whether it has a link now
 	// Since is when the link was opened or lost; nil if there has been none.
 	Since        *time.Time `json:"since,omitempty"`
 	Joined       *time.Time `json:"joined,omitempty"`
@@ -36,14 +36,15 @@ type Node struct {
 	Aside        []Tool     `json:"aside"` // tools that no owner has accepted yet
 	Agents       []string   `json:"agents"`
 	Trusted      bool       `json:"trusted"`
-	// Fingerprint is that of the device's key: the device shows the same. An edge agent over MQTT has none: it is "", and
-	// nothing that the agent returns is trusted.
+	// Fingerprint is the fingerprint of the device's key, which the device shows, too. An edge agent over MQTT has no
+	// key: its Fingerprint is "", and nothing that it returns is trusted.
 	Fingerprint string `json:"fingerprint"`
-	Edge        bool   `json:"edge,omitempty"` // it is an edge agent over MQTT
-	// SSH says that it is an ssh:// target, which has not joined, and Target is the one that the settings name, if they still do.
+	Edge        bool   `json:"edge,omitempty"` // whether it is an edge agent over MQTT
+	// SSH reports whether it is an ssh:// target, which never joins. Target is the target in the settings, if they
+	// still name it.
 	SSH    bool   `json:"ssh,omitempty"`
 	Target string `json:"target,omitempty"`
-	// Digest stands for all that would be accepted now.
+	// Digest identifies everything that would be accepted now.
 	Digest string `json:"digest"`
 }
 
@@ -52,7 +53,7 @@ type Tool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Schema      json.RawMessage `json:"schema"`
-	Pure        bool            `json:"pure"` // calls change nothing
+	Pure        bool            `json:"pure"` // whether its calls change nothing
 }
 
 // describe returns a node as the API shows it.
@@ -87,7 +88,7 @@ func toolsOf(all []toolnodes.Tool) []Tool {
 	return list
 }
 
-// Routes returns the routes for nodes that the API serves. Devices prove who they are themselves.
+// Routes returns the routes for nodes that the API serves. Devices authenticate themselves with their keys.
 func (n *Nodes) Routes() []exchange.Route {
 	admin := exchange.Caller.IsAdmin
 	return []exchange.Route{
@@ -135,7 +136,7 @@ func requestedName(w *exchange.Answer, r *http.Request) string {
 	return w.ID
 }
 
-// refusal returns the answer to a request about a node that failed.
+// refusal returns the refusal for a failed request about a node.
 func refusal(err error) error {
 	switch {
 	case errors.Is(err, stored.ErrUnknown):
@@ -153,13 +154,13 @@ type Invitation struct {
 	Code  string    `json:"code"`
 	Until time.Time `json:"until"`
 	URL   string    `json:"url,omitempty"` // the server's public address; "" if none is configured
-	// Broker is the MQTT broker where nodes reach the server, and BrokerCode the code with which the device can join through it:
-	// it also says by which key the device knows the server. "" if there is no broker.
+	// Broker is the MQTT broker through which nodes reach the server, and BrokerCode the code for joining through it,
+	// which also contains a mark of the server's key. Both are "" if there is no broker.
 	Broker     string `json:"broker,omitempty"`
 	BrokerCode string `json:"broker_code,omitempty"`
 }
 
-// invite makes a code with which a device can join.
+// invite creates a code with which a device can join.
 func (n *Nodes) invite(w *exchange.Answer, r *http.Request) error {
 	code, until, err := n.Invite(r.Context())
 	if err != nil {
@@ -174,7 +175,7 @@ func (n *Nodes) invite(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, invited)
 }
 
-// accept serves an owner's request to accept all that a node offers, so that agents get it.
+// accept serves an owner's request to accept everything that a node offers, so that agents get it.
 func (n *Nodes) accept(w *exchange.Answer, r *http.Request) error {
 	name := requestedName(w, r)
 	var asked struct{ Digest string }
@@ -229,7 +230,7 @@ func (n *Nodes) join(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, joined)
 }
 
-// tooMany refuses a device because too many have tried to join.
+// tooMany returns the refusal for a device because too many have tried to join.
 func tooMany() error {
 	return &exchange.Refusal{Status: http.StatusTooManyRequests, Code: "too_many", Message: textTooMany, Retry: time.Minute}
 }
@@ -253,15 +254,15 @@ func (n *Nodes) admit(ctx context.Context, asked wire.JoinRequest) (joined wire.
 	return wire.JoinAnswer{Name: asked.Name, Key: key}, nil
 }
 
-// isReserved reports whether no device may join under a name, because it is that of an MCP server, whose tools' names would
-// begin alike, or of an ssh:// target.
+// isReserved reports whether no device may join under a name, because an MCP server has it, whose tools' names would
+// begin the same way, or an ssh:// target.
 func isReserved(by *config.Config, name string) bool {
 	_, isServer := by.MCP[name]
 	_, isTarget := by.SSHTargets()[name]
 	return isServer || isTarget
 }
 
-// taken refuses a device whose name something else has.
+// taken returns the refusal for a device whose name is taken.
 func taken(name string) error {
 	return &exchange.Refusal{Status: http.StatusConflict, Code: wire.RefusedName, Message: nameTaken(name)}
 }

@@ -11,9 +11,9 @@ import (
 	toolnodes "parley/tools/nodes"
 )
 
-// InPlace returns tools as an agent has them that works on a node: calls of Config.Placed run there, those that the node
-// does not have or nobody has accepted are left out, and so are those in Config.Left. Tools of an agent that works in its
-// workspace are returned as they are.
+// InPlace returns the tools base for an agent that works on a node. Calls of Config.Placed run there; tools that the
+// node doesn't have or that nobody has accepted are left out, and so are those in Config.Left. For an agent that
+// works in its workspace, it returns base.
 func (n *Nodes) InPlace(base *tools.Set, agent string) *tools.Set {
 	set := n.cfg.Settings().Agents[agent]
 	home := set.Node()
@@ -28,7 +28,7 @@ func (n *Nodes) InPlace(base *tools.Set, agent string) *tools.Set {
 		device := toolnodes.Device{Name: home}
 		var accepted []toolnodes.Tool
 		if i := slices.IndexFunc(all, func(one nodes.Node) bool {
-			// A device that has joined under the name of a target is not that target.
+			// A device that joined under the name of a target is not the target.
 			return one.Name == home && one.State == stored.Accepted && (!isTarget || one.IsTarget())
 		}); i >= 0 {
 			device.Key, accepted = all[i].Key, all[i].Tools
@@ -45,8 +45,8 @@ func (n *Nodes) InPlace(base *tools.Set, agent string) *tools.Set {
 	})
 }
 
-// cachedSet returns the set that was made for base under a key, and makes it if there is none for this version of the nodes.
-// The caller holds mu.
+// cachedSet returns the set that was made for base under a key. If there is none for this version of the nodes, it
+// makes one. The caller holds mu.
 func (n *Nodes) cachedSet(key string, version int64, base *tools.Set, makeSet func() *tools.Set) *tools.Set {
 	if made, ok := n.sets[key]; ok && made.version == version && made.base == base {
 		return made.all
@@ -58,13 +58,15 @@ func (n *Nodes) cachedSet(key string, version int64, base *tools.Set, makeSet fu
 	return n.sets[key].all
 }
 
-// isPlaced reports whether an agent that works on a node has that node's tool under the tool's own name, or not at all.
+// isPlaced reports whether an agent that works on a node has the node's tool under the tool's own name, or not at
+// all.
 func (n *Nodes) isPlaced(tool string) bool {
 	return slices.ContainsFunc(n.cfg.Placed, func(spec tools.Spec) bool { return spec.Name == tool })
 }
 
-// isRoundabout reports whether a call reaches, through the tool nodes, a tool of the node on which its agent works that the
-// agent has under the tool's own name. The rules about that name, and the agent's capabilities, would be worth nothing.
+// isRoundabout reports whether a call through the tool nodes reaches a tool that the agent has under its own name,
+// because the agent works on that node. Such a call would evade the rules about that name, and the agent's
+// capabilities.
 func (n *Nodes) isRoundabout(call tools.Call) bool {
 	home := n.cfg.Settings().Agents[sessions.AgentOf(call.Session)].Node()
 	node, tool, _, invokes := toolnodes.InvokedCall(call)

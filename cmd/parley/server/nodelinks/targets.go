@@ -19,29 +19,29 @@ import (
 	"parley/tools/nodes/ssh"
 )
 
-// targetHold begins the names that the process holds which has the connection to a target.
+// targetHold begins the name on the bus that the process with the connection to a target holds.
 const targetHold = "nodes/ssh/"
 
 const (
-	minRest     = time.Second // the shortest and the longest time before ssh is started again
+	minRest     = time.Second // the shortest and the longest pause before ssh is started again
 	maxRest     = time.Minute
-	stableAfter = time.Minute // after a link that has lasted so long, it rests minRest again
+	stableAfter = time.Minute // after a link that lasted this long, the pause is minRest again
 )
 
-// Reload has RunTargets keep connections to the targets that the next settings name. They may not be the current ones yet when
-// RunTargets hears of them.
+// Reload makes RunTargets keep connections to the targets that the next settings name. The next settings may not be
+// the current ones yet when RunTargets learns of them.
 func (n *Nodes) Reload(next *config.Config) (apply func(), err error) {
 	return func() {
 		select {
-		case <-n.reloaded: // nobody has heard of these
+		case <-n.reloaded: // drop targets that RunTargets has not read yet
 		default:
 		}
 		n.reloaded <- next.SSHTargets()
 	}, nil
 }
 
-// RunTargets keeps a connection to each ssh:// target on which the settings have agents work, until ctx is done. One process of
-// the fleet has it.
+// RunTargets keeps a connection to each ssh:// target on which agents work, until ctx is done. Each connection
+// belongs to one process of the fleet.
 func (n *Nodes) RunTargets(ctx context.Context) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -64,7 +64,7 @@ func (n *Nodes) RunTargets(ctx context.Context) error {
 			})
 		}
 		for t, end := range ends {
-			if !named[t] { // if it is named again, the name is held until this one has ended
+			if !named[t] { // if it is named again, its name stays held until this connection has ended
 				end()
 				delete(ends, t)
 			}
@@ -99,7 +99,7 @@ func (n *Nodes) keepLinked(ctx context.Context, t ssh.Target) error {
 				rest, said = minRest, ""
 			}
 			level := slog.LevelWarn
-			if text := textOf(err); text == said { // it has been said
+			if text := textOf(err); text == said { // the log already says so
 				level = slog.LevelDebug
 			} else {
 				said = text
@@ -133,7 +133,7 @@ func (n *Nodes) linkTarget(ctx context.Context, t ssh.Target, log *slog.Logger) 
 		return err
 	}
 	way := ssh.Connector{Target: t, Env: os.Environ(), Redact: n.cfg.Redact, Log: log}
-	c, err := way.Connect(ctx, ssh.Greeting{Key: key.Public().(ed25519.PublicKey), Name: t.Name()}) //nolint:forcetypeassert // so it is documented
+	c, err := way.Connect(ctx, ssh.Greeting{Key: key.Public().(ed25519.PublicKey), Name: t.Name()}) //nolint:forcetypeassert // documented to be of this type
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (n *Nodes) linkTarget(ctx context.Context, t ssh.Target, log *slog.Logger) 
 	return nodes.Target{Name: t.Name(), Key: c.Hello.Key, Conn: c, Targets: n.cfg.Table, Tools: has}.Serve(ctx, n.Service)
 }
 
-// toolsThere returns tools as nodes offer them.
+// toolsThere returns tools in the form in which nodes offer them.
 func toolsThere(specs []tools.Spec) (all []toolnodes.Tool) {
 	for _, s := range specs {
 		all = append(all, toolnodes.Tool{

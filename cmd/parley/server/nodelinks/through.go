@@ -24,10 +24,10 @@ import (
 const (
 	minRelisten = time.Second
 	maxRelisten = 30 * time.Second
-	headerTime  = 15 * time.Second // for a node to ask for a link
+	headerTime  = 15 * time.Second // the time in which a node must ask for a link
 )
 
-// listenAgain takes links through the broker whenever it is there, until ctx is done.
+// listenAgain accepts links through the broker whenever the broker is reachable, until ctx is done.
 func (n *Nodes) listenAgain(ctx context.Context, at tunnel.Place) {
 	level := slog.LevelWarn
 	for wait := minRelisten; ctx.Err() == nil; {
@@ -41,7 +41,7 @@ func (n *Nodes) listenAgain(ctx context.Context, at tunnel.Place) {
 		}
 		n.cfg.Log.Log(ctx, level, "no node reaches this server through the MQTT broker; trying again", slog.Any("error", err))
 		level = slog.LevelWarn
-		if errors.Is(err, mqtt.ErrRefused) { // it stays so until somebody changes the broker, and perhaps only edge agents are wanted
+		if errors.Is(err, mqtt.ErrRefused) { // it stays refused until somebody changes the broker, and perhaps only edge agents are wanted
 			level = slog.LevelDebug
 		}
 		select {
@@ -52,7 +52,7 @@ func (n *Nodes) listenAgain(ctx context.Context, at tunnel.Place) {
 	}
 }
 
-// listen takes links through the broker until ctx is done or the connection to it is lost.
+// listen accepts links through the broker until ctx is done or the connection to the broker is lost.
 func (n *Nodes) listen(ctx context.Context, at tunnel.Place) error {
 	key, err := n.key(ctx)
 	if err != nil {
@@ -67,26 +67,27 @@ func (n *Nodes) listen(ctx context.Context, at tunnel.Place) error {
 	mux.HandleFunc("GET /v1/nodes/link", n.linkThrough) // the Service waits for links
 	mux.HandleFunc("POST /"+wire.JoinPath, n.joinThrough)
 	server := http.Server{
-		// A connection that is no link takes up the place of one, and anybody at the broker can open some.
+		// Anybody at the broker can open connections that never become links, and each takes the place of a link. So
+		// they end soon.
 		Handler: mux, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, IdleTimeout: headerTime, ErrorLog: slog.NewLogLogger(n.cfg.Log.Handler(), slog.LevelDebug),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, tunnelKey{}, c) },
 	}
 	var serving sync.WaitGroup
-	serving.Go(func() { _ = server.Serve(l) }) // it ends with the listener
+	serving.Go(func() { _ = server.Serve(l) }) // serving ends with the listener
 	select {
 	case <-ctx.Done():
 	case <-l.Lost():
 	}
 	err = fmt.Errorf("the connection to the MQTT broker is lost: %w", l.Err())
-	_ = l.Close() // all that it had ends
+	_ = l.Close() // this ends all its connections
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), headerTime)
 	defer cancel()
-	_ = errors.Join(server.Shutdown(ending), server.Close()) // it waits for devices that are joining
+	_ = errors.Join(server.Shutdown(ending), server.Close()) // this waits for devices that are joining
 	serving.Wait()
 	return err
 }
 
-// tunnelKey is the key of the connection in the context of a request that has come through the broker.
+// tunnelKey is the context key for the connection of a request that came through the broker.
 type tunnelKey struct{}
 
 // linkThrough serves a node that opens a link through the broker, until the link ends.
@@ -96,18 +97,20 @@ func (n *Nodes) linkThrough(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// brokerCode returns the code with which a device can join through the broker. It goes only to the server whose key it names.
+// brokerCode returns the code with which a device can join through the broker. The code is valid only with the server
+// whose key it contains.
 func (n *Nodes) brokerCode(ctx context.Context, code string) (string, error) {
 	key, err := n.key(ctx)
 	if err != nil {
 		return "", err
 	}
-	return tunnel.CodeFor(code, key.Public().(ed25519.PublicKey)), nil //nolint:forcetypeassert // so it is documented
+	return tunnel.CodeFor(code, key.Public().(ed25519.PublicKey)), nil //nolint:forcetypeassert // documented to be of this type
 }
 
-const maxJoinBytes = 4 << 10 // bytes of a request to join
+const maxJoinBytes = 4 << 10 // the most bytes of a request to join
 
-// joinThrough serves a device that joins through the broker. It has proved that it has the key with which it joins.
+// joinThrough serves a device that joins through the broker. The device has proved that it has the key with which it
+// joins.
 func (n *Nodes) joinThrough(w http.ResponseWriter, r *http.Request) {
 	joined, err := n.admitThrough(w, r)
 	status, answer := http.StatusOK, any(joined)
@@ -122,7 +125,7 @@ func (n *Nodes) joinThrough(w http.ResponseWriter, r *http.Request) {
 	n.cfg.Log.Info("a device asks to join through the MQTT broker", slog.Int("status", status))
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = plainjson.NewEncoder(w).Encode(answer) // the device asks again
+	_ = plainjson.NewEncoder(w).Encode(answer) // if this fails, the device asks again
 }
 
 // admitThrough lets a device join that asks through the broker.

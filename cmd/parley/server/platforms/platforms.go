@@ -80,7 +80,7 @@ func platforms() []platform {
 					{Key: "app_token", Env: "SLACK_APP_TOKEN", Begins: "xapp-", ChatOnly: true, Receive: "socket"},
 					{Key: "signing_secret", Env: "SLACK_SIGNING_SECRET", ChatOnly: true, Receive: "http"},
 				},
-				OtherTokens: []string{"xoxp-"}, // a person's
+				OtherTokens: []string{"xoxp-"}, // a person's token
 				IsUserID:    slack.IsUserID, UserIDRemedy: `write the member ID, such as "U0123456789": it's in the person's profile, under ⋮`,
 				IsGroupID: slack.IsGroupID, GroupIDRemedy: `write the channel's ID, such as "C0123456789": it's at the bottom of the channel's details`,
 			},

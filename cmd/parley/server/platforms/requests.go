@@ -35,7 +35,7 @@ func examineAddress(ctx context.Context, c config.Channel) error {
 		_, lack.Perhaps = errors.AsType[*net.OpError](err)
 		return lack
 	}
-	_ = resp.Body.Close() // the status is enough
+	_ = resp.Body.Close() // the status is all that is needed
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
 		return nil

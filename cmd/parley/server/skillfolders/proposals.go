@@ -27,8 +27,8 @@ const proposedSubject = "skill proposed"
 type Proposal struct {
 	Name    string `json:"name"`
 	Session string `json:"session"` // the session whose workspace contains it
-	Hash    string `json:"hash"`    // of its files, as they were proposed
-	// Strangers says that strangers may have written some of it.
+	Hash    string `json:"hash"`    // hash of its files, as they were proposed
+	// Strangers reports whether strangers may have written some of it.
 	Strangers bool `json:"strangers"`
 }
 
@@ -46,7 +46,7 @@ type Proposals struct {
 	reread func() error // reads the operator's skills again
 }
 
-// NewProposals makes Proposals. tell tells the owners; reread reads the operator's skills again.
+// NewProposals returns Proposals. tell notifies the owners, and reread reads the operator's skills again.
 func NewProposals(s *Skills, notes channels.Notes, tell func(ctx context.Context, subject, text string), reread func() error) *Proposals {
 	return &Proposals{s, notes, tell, reread}
 }

@@ -16,7 +16,7 @@ import (
 	"parley/tools/skills/folder"
 )
 
-// Limits of a proposed skill, so that an owner can look at all of it.
+// These are the limits of a proposed skill, so that an owner can review all of it.
 const (
 	maxProposedFiles = 50
 	maxProposedBytes = 512 << 10
@@ -24,7 +24,7 @@ const (
 
 // A ProposedFile is a file of a proposed skill.
 type ProposedFile struct {
-	Path       string `json:"path"` // below the skill's folder
+	Path       string `json:"path"` // its path below the skill's folder
 	Executable bool   `json:"executable"`
 	Text       string `json:"text"`
 }
@@ -57,7 +57,7 @@ func readProposed(files fs.FS, place string) (all []ProposedFile, err error) {
 	return all, err
 }
 
-// hashOf returns a hash of files as they were read, so that what an owner was shown is what is accepted.
+// hashOf returns a hash of files as they were read, so that an owner accepts exactly what was shown.
 func hashOf(files []ProposedFile) (string, error) {
 	raw, err := plainjson.Marshal(files)
 	if err != nil {
@@ -72,7 +72,7 @@ func hashOf(files []ProposedFile) (string, error) {
 func install(dir string, s ShownProposal) (string, error) {
 	place := filepath.Join(dir, s.Name)
 	if _, err := os.Lstat(place); err == nil {
-		if s.isIn(place) { // a process died after it had installed it
+		if s.isIn(place) { // a process died after it had installed the skill
 			return place, nil
 		}
 		return "", exchange.Conflict("taken", place+" already exists: move it away, or have the agent propose "+s.Name+"-v2")
@@ -93,8 +93,8 @@ func (s ShownProposal) isIn(place string) bool {
 	return err == nil && sum == s.Hash
 }
 
-// write writes the skill to a hidden folder in dir, which is not a skill, and then gives that its name. It replaces what
-// a process that died has left there.
+// write writes the skill to a hidden folder in dir, which doesn't count as a skill, and then renames the folder. It
+// replaces what a process that died has left there.
 func (s ShownProposal) write(dir, place string) error {
 	made := filepath.Join(dir, ".proposed-"+s.Name)
 	if err := os.RemoveAll(made); err != nil {

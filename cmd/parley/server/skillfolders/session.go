@@ -151,8 +151,9 @@ func (s *Skills) Prompt(session string) (operator, workspace string, err error) 
 	return skills.OperatorPrompt(catalog.OfAgent(s.cfg.Agent(session))), skills.SessionPrompt(o.skills, o.problems, len(o.hidden)), err
 }
 
-// With returns a session's tools base, together with those that its skills add, the tool that reads skills and, if the
-// agent may propose skills, the one that does. If the session has no skills and may propose none, it returns base.
+// With returns a session's tools base, together with the tools that its skills add, the tool that reads skills and,
+// if the agent may propose skills, the tool that proposes them. If the session has no skills and may propose none, it
+// returns base.
 func (s *Skills) With(base *tools.Set, session string) *tools.Set {
 	if len(s.catalog.Load().OfAgent(s.cfg.Agent(session))) == 0 && !s.mayPropose(session) && !s.hasOwn(session) {
 		return base

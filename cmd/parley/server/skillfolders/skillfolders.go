@@ -54,7 +54,7 @@ func Find(c *config.Config) *Catalog {
 	}
 	found.checkServers()
 	found.checkNames("skills.trusted", c.Skills.Trusted, false)
-	found.checkNames("skills.off", c.Skills.Off, true) // a skill in a workspace may be meant
+	found.checkNames("skills.off", c.Skills.Off, true) // the name may mean a skill in a workspace
 	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
 		found.checkNames("agents."+name+".skills", c.Agents[name].Skills, false)
 	}

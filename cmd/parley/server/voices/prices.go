@@ -11,12 +11,12 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// Some models charge for the tokens of the sound that they make, and not for the characters that they read. A minute of
+// Some models charge for the tokens of the sound that they make instead of the characters that they read. A minute of
 // speech has about 1,250 tokens and 830 characters.
 const (
 	soundTokens     = 3
-	soundCharacters = 2 // in which there are as many tokens
-	// soundWide is how many of these characters take as long to speak as one of Chinese, Japanese or Korean.
+	soundCharacters = 2 // characters for which there are soundTokens tokens
+	// soundWide is how many of these characters take as long to speak as one Chinese, Japanese or Korean character.
 	soundWide = 3
 	million   = 1_000_000
 )
@@ -25,7 +25,7 @@ const (
 func (v *Voices) Price(words string) (model string, micro int64, known bool) {
 	c := v.cfg.Settings()
 	list, err := v.cfg.Prices()
-	if err != nil { // Load has read it before
+	if err != nil { // Load has read the list before
 		return modelOf(c.Speech), 0, false
 	}
 	text, sound, known := priceOf(c, list)
@@ -34,8 +34,8 @@ func (v *Voices) Price(words string) (model string, micro int64, known bool) {
 }
 
 // priceOf returns what a million characters cost, in micro-dollars, and what their sound costs: according to the
-// settings, or else to the price list; known is false if neither has it. One's own server costs nothing unless the
-// settings say otherwise.
+// settings, or else to the price list; known is false if neither has a price. The operator's own server costs nothing
+// unless the settings have a price.
 func priceOf(c *config.Config, list prices.List) (text, sound int64, known bool) {
 	if c.Origin("speech.price_input") != "" || llm.IsOwnServer(c.Speech.BaseURL) {
 		return c.Speech.PriceInput, 0, true
@@ -44,7 +44,7 @@ func priceOf(c *config.Config, list prices.List) (text, sound int64, known bool)
 	return p.Input, p.Output * soundTokens / soundCharacters, known
 }
 
-// spoken returns how many characters of English take as long to speak as the words.
+// spoken returns how many English characters take as long to speak as the words.
 func spoken(words string) (n int64) {
 	for _, r := range words {
 		if n++; unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
@@ -54,8 +54,8 @@ func spoken(words string) (n int64) {
 	return n
 }
 
-// Check returns why the voice can't be used with these settings; nil if it can. If the operator has set a cap on cost,
-// its price has to be known, and a price of 0 is only for the operator's own server.
+// Check returns why the voice can't be used with these settings, or nil if it can. If a cap on cost is set, the price
+// of the voice must be known, and only the operator's own server may cost 0.
 func Check(c *config.Config, list prices.List) error {
 	if !c.Speech.Reads() {
 		return nil

@@ -24,7 +24,7 @@ import (
 	"parley/tools/speak"
 )
 
-// What is asked for if the operator names none. Servers for one's own machine know these names as well.
+// These are the model and the voice that are used if the operator names none. Local servers know these names, too.
 const (
 	defaultModel = "tts-1"
 	defaultVoice = "alloy"
@@ -37,10 +37,10 @@ type Config struct {
 	Prices func() (prices.List, error)
 	// Channel returns the channel with a name; nil if there is none.
 	Channel func(name string) channels.Channel
-	// MostBytes returns the size of the largest file that is sent to a channel.
+	// MostBytes returns the size of the largest file that may be sent to a channel, in bytes.
 	MostBytes func(channel string) int64
-	// MaySend returns why no message may contain files now, as a sentence without its period; "" if messages may. It also
-	// returns one with an error.
+	// MaySend returns why no message may contain files now, as a sentence without its period, or "" if messages may.
+	// With an error it returns a sentence, too.
 	MaySend func(ctx context.Context) (why string, err error)
 	// Own makes the owner of the workspaces the owner of the stored files.
 	Own   func() error
@@ -91,7 +91,7 @@ func (v *Voices) AnswersSpeech(at bus.Address) bool {
 	return v.cfg.Settings().Channels[at.Channel].Speak == config.SpeakAsked
 }
 
-// Deaf implements speak.Listener.
+// Deaf implements speak.Listener: it returns why recordings don't reach the conversation of a call, or "".
 func (v *Voices) Deaf(call tools.Call) string {
 	at, err := bus.ParseAddress(call.Address)
 	switch {
@@ -116,7 +116,8 @@ func (v *Voices) Words(text string) (words string, whole bool) {
 	return v.renderer.RenderAloud(text, speech.MostCharacters)
 }
 
-// Find implements agent.Voice. Files of a message that was sent are no longer there, so it looks into the book first.
+// Find implements agent.Voice. It looks into the book first, because the files of a message that was sent are no
+// longer stored.
 func (v *Voices) Find(ctx context.Context, r agent.Reading) (found *bus.FileRef, sent bool, err error) {
 	switch _, err := v.cfg.Book.Lookup(ctx, r.Message); {
 	case err == nil:
@@ -131,7 +132,7 @@ func (v *Voices) Find(ctx context.Context, r agent.Reading) (found *bus.FileRef,
 	for _, f := range kept {
 		content, err := v.cfg.Store.Read(f)
 		if err != nil || speech.Extension(content) == "" {
-			continue // it was removed, or is damaged
+			continue // the file was removed, or is damaged
 		}
 		ref, err := v.refer(r, f, content)
 		if errors.Is(err, outgoing.ErrMissing) {
@@ -142,7 +143,8 @@ func (v *Voices) Find(ctx context.Context, r agent.Reading) (found *bus.FileRef,
 	return nil, false, nil
 }
 
-// Record implements agent.Voice. Platforms with voice notes get the format of these, and others one that they all play.
+// Record implements agent.Voice. On a platform with voice notes it uses their format, and elsewhere one that every
+// platform plays.
 func (v *Voices) Record(ctx context.Context, r agent.Reading) (bus.FileRef, error) {
 	if why, err := v.cfg.MaySend(ctx); ctx.Err() != nil {
 		return bus.FileRef{}, unread(ctx.Err())
@@ -157,7 +159,7 @@ func (v *Voices) Record(ctx context.Context, r agent.Reading) (bus.FileRef, erro
 	if err != nil {
 		return bus.FileRef{}, unread(err)
 	}
-	// What was paid for is kept even if the time is over.
+	// Keep what was paid for, even if the time is over.
 	kept, err := v.cfg.Store.Keep(context.WithoutCancel(ctx), r.Session, r.Message, bytes.NewReader(content), v.cfg.MostBytes(r.At.Channel))
 	if err != nil {
 		return bus.FileRef{}, v.unkept(r, err)
@@ -176,8 +178,8 @@ func (v *Voices) refer(r agent.Reading, f outgoing.File, content []byte) (bus.Fi
 	return bus.FileRef{Name: "voice" + speech.Extension(content), Size: f.Size, SHA256: f.SHA256, Ref: f.Ref, Voice: speech.IsOpus(content)}, nil
 }
 
-// unread returns the error for a recording that the service did not make. What it does with a request that was cut off,
-// nobody knows.
+// unread returns the error for a recording that the service did not make. If a request was cut off, nobody knows
+// whether the service did the work.
 func unread(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
