@@ -15,13 +15,13 @@ import (
 	"parley/tools/plainjson"
 )
 
-// The kinds of asks, which are approvals and questions.
+// These are the kinds of asks: approvals and questions.
 const (
-	AskApproval = "approval" // whether a tool call may run
-	AskQuestion = "question" // an answer in a person's own words
+	AskApproval = "approval" // asks whether a tool call may run
+	AskQuestion = "question" // asks for an answer in a person's own words
 )
 
-// The states of an ask. Once it has left AskOpen, the state does not change anymore.
+// These are the states of an ask. Once it has left AskOpen, the state does not change anymore.
 const (
 	AskOpen      = "open"
 	AskAnswered  = "answered"
@@ -29,7 +29,7 @@ const (
 	AskWithdrawn = "withdrawn" // the answer is no longer needed, for example because the turn was stopped
 )
 
-// The answers to an approval. An answer to a question may be any text.
+// These are the answers to an approval. An answer to a question may be any text.
 const (
 	Approve        = "approve" // the call may run, this once
 	ApproveSession = "session" // the call may run, and identical calls later in this conversation may too
@@ -81,7 +81,7 @@ type Ask struct {
 	Expires   time.Time `json:"expires"`
 
 	State  string    `json:"state"`
-	Answer Answer    `json:"answer,omitzero"` // once answered
+	Answer Answer    `json:"answer,omitzero"` // set once the ask is answered
 	Ended  time.Time `json:"ended,omitzero"`  // when it left AskOpen
 }
 
@@ -99,7 +99,7 @@ type Answer struct {
 	At Address `json:"at,omitzero"`
 }
 
-// The reasons why an answer is refused.
+// These are the reasons why an answer is refused.
 var (
 	// ErrNoAsk says that no ask has that id.
 	ErrNoAsk = errors.New("there is no such request")
@@ -220,7 +220,7 @@ func PublishAnswer(ctx context.Context, b Bus, a Ask) error {
 	return PublishNotice(ctx, b, a.Session, a.Inbound())
 }
 
-// The kinds of timers.
+// These are the kinds of timers.
 const (
 	AskTimer      = "ask"      // an ask expires
 	ScheduleTimer = "schedule" // a slot of a schedule is due

@@ -8,7 +8,7 @@ type Bell struct {
 	mu        sync.Mutex
 	listener  func()        // nil if there is no listener
 	running   chan struct{} // closed when the current call of answer has ended; nil if there is none
-	rangAgain bool          // the bell rang during that call
+	rangAgain bool          // whether the bell rang during that call
 }
 
 // Listen arranges for answer to be called, in a goroutine of its own, each time the bell rings, until

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Errors that tell callers what to do next.
+// These errors tell callers what to do next.
 var (
 	// ErrFull says that the mailbox has reached its cap (see Caps). Nothing was stored, and the
 	// message's id may be used again.
@@ -33,17 +33,17 @@ var (
 	ErrNotFound = errors.New("not found")
 )
 
-// Bounds of one message. Ids and keys are at least one byte of UTF-8 without NUL.
+// These are the limits of one message. Ids and keys are at least one byte of UTF-8 without NUL.
 const (
-	MaxID   = 256      // bytes
-	MaxKey  = 256      // bytes
-	MaxBody = 16 << 20 // bytes
+	MaxID   = 256      // in bytes
+	MaxKey  = 256      // in bytes
+	MaxBody = 16 << 20 // in bytes
 )
 
 // A Topic is one direction on the bus.
 type Topic string
 
-// The topics other than those that OutboundTopic returns.
+// These are the topics other than those that OutboundTopic returns.
 const (
 	InboundTopic Topic = "inbound" // keyed by session
 	TimersTopic  Topic = "timers"  // keyed by timer id

@@ -11,8 +11,8 @@ import (
 // subscribe without an id.
 var ErrGone = errors.New("events are no longer held")
 
-// The types of events, with the fields of Event that they set. Events only inform watchers;
-// the durable record is the session's log.
+// These are the types of events, with the fields of Event that they set. Events only inform watchers; the durable
+// record is the session's log.
 const (
 	TurnStart    = "turn_start"    // Causes: a turn has begun
 	BlockStart   = "block_start"   // Block, Kind, Tool, and Call, Cause and Name if they are known: a block begins, or begins again
@@ -37,11 +37,11 @@ const (
 // KindNode is the Kind of the TurnParked event of a turn that waits for nodes that are away, and for nobody else.
 const KindNode = "node"
 
-// The Kinds of Spoken events about what neither an answer nor a command's reply says.
+// These are the Kinds of Spoken events whose text is neither an answer nor a command's reply.
 const (
-	// KindOperator is said by an operator in person.
+	// KindOperator is for words that an operator says in person.
 	KindOperator = "operator"
-	// KindTold is said by an agent on behalf of somebody who had it told here from another conversation.
+	// KindTold is for words that an agent says on behalf of a person in another conversation.
 	KindTold = "told"
 )
 
@@ -81,14 +81,14 @@ type Event struct {
 
 // A Detail holds what a block contains besides its text.
 type Detail struct {
-	Input  json.RawMessage `json:"input,omitempty"`    // of a tool_use: the complete input, which replaces the pieces
-	Failed bool            `json:"is_error,omitempty"` // of a tool_result: the call has failed
+	Input  json.RawMessage `json:"input,omitempty"`    // for a tool_use: the complete input, which replaces the pieces
+	Failed bool            `json:"is_error,omitempty"` // for a tool_result: whether the call has failed
 	// Reason and Metadata are set for a tool_result: the code of the failure, and what describes the result.
 	Reason   string         `json:"reason,omitempty"`
 	Metadata ResultMetadata `json:"metadata,omitzero"`
-	Cut      bool           `json:"cut,omitempty"`   // the log contains more than is shown
-	Cause    string         `json:"cause,omitempty"` // of a person's message: its id
-	Name     string         `json:"name,omitempty"`  // of a person's message: what the platform calls the person
+	Cut      bool           `json:"cut,omitempty"`   // whether the log contains more than is shown
+	Cause    string         `json:"cause,omitempty"` // for a person's message: its id
+	Name     string         `json:"name,omitempty"`  // for a person's message: the person's name on the platform
 }
 
 // ResultMetadata describes the result of a tool call; see the type of the same name in package sessions.
@@ -122,7 +122,7 @@ type Usage struct {
 	Reasoning int64  `json:"reasoning"` // part of Output: those of the model's reasoning
 	// Microdollars is the cost of the call; nil if it is unknown.
 	Microdollars *int64 `json:"microdollars,omitempty"`
-	Estimated    bool   `json:"estimated"` // the tokens are estimates: the provider gave none
+	Estimated    bool   `json:"estimated"` // whether the tokens are estimates, because the provider gave none
 }
 
 // A Compaction says how many tokens the next request had before and after it was shortened.

@@ -15,7 +15,7 @@ type Listener interface {
 	Missed()
 }
 
-const resubscribeWait = time.Second // wait after a subscription that failed
+const resubscribeWait = time.Second // the wait after a subscription that failed
 
 // Follow passes a channel's events to all listeners until ctx is done. Whenever the
 // subscription ends, it calls Missed and subscribes again.

@@ -77,8 +77,8 @@ type DeadLetter struct {
 // never be handled. Each stays until an operator replays or drops it, or it is erased. It is identified
 // by its topic and its message's id.
 type DeadLetters interface {
-	// DeadLetters lists the dead letters of a topic, the oldest first: at most limit of
-	// them after that id, or from the beginning if it is "".
+	// DeadLetters lists the dead letters of a topic, the oldest first: at most limit of them after that id, or from
+	// the beginning if it is "".
 	DeadLetters(ctx context.Context, topic Topic, after string, limit int) ([]DeadLetter, error)
 	// NewestDeadLetters lists them in the opposite order, the newest first: at most limit of those
 	// before that id, or from the newest if it is "".

@@ -25,7 +25,7 @@ func (e *QuotaError) Error() string {
 
 // A Quota bounds the work that is done for one group, such as the turns of one person.
 type Quota struct {
-	Group  string // for whom it is done; at least one byte
+	Group  string // for whom the work is done; at least one byte
 	ID     string // the id of the work that begins, such as a turn's; the same id is counted once
 	AtOnce int    // how many leases may work for the group at a time
 	Hour   int    // how many ids may begin within any hour

@@ -81,7 +81,7 @@ func (p Person) NameAndID() string {
 	return p.Name + " (" + p.ID + ")"
 }
 
-// The kinds of inbound messages.
+// These are the kinds of inbound messages.
 const (
 	Said    = "said"    // a person speaks to the agent
 	Command = "command" // a person gives a command: Text is its name without slash, Args the rest
@@ -202,7 +202,7 @@ type Task struct {
 	State   string `json:"state,omitempty"`
 }
 
-// The kinds of attachments.
+// These are the kinds of attachments.
 const (
 	Picture  = "picture"
 	Voice    = "voice"
@@ -214,15 +214,15 @@ const (
 // proves nothing.
 type Attachment struct {
 	Kind string `json:"kind"`           // Picture, Voice, Video, Document
-	Name string `json:"name,omitempty"` // one line, no path
+	Name string `json:"name,omitempty"` // a name on one line, without a path
 	Type string `json:"type,omitempty"` // MIME type
-	Size int64  `json:"size,omitempty"` // bytes; 0 means unknown
+	Size int64  `json:"size,omitempty"` // in bytes; 0 means unknown
 	Ref  string `json:"ref"`            // the reference by which its channel fetches it; contains no secret
 	// Quoted says that the file came with the message to which the sender replies.
 	Quoted bool `json:"quoted,omitempty"`
 }
 
-// The kinds of quotes.
+// These are the kinds of quotes.
 const (
 	Forwarded = "forwarded" // another person's words, passed on by the sender
 	Answered  = "answered"  // the message to which the sender replies, or the part of it that the sender selected
@@ -401,7 +401,7 @@ type FileRef struct {
 	SHA256 string `json:"sha256"`          // the hash of its content, in hexadecimal digits
 	Ref    string `json:"ref"`             // where it is stored
 	Path   string `json:"path"`            // its path in the workspace of the session that sends it
-	Voice  bool   `json:"voice,omitempty"` // see File
+	Voice  bool   `json:"voice,omitempty"` // like File.Voice
 }
 
 // NeedFiles is in the Needs of a message with Files: a dispatcher of an older release would send

@@ -1,6 +1,6 @@
 package bus
 
-// The types of events that are only in the server's feed. They set News, and Session if they concern a
+// These are the types of events that are only in the server's feed. They set News, and Session if they concern a
 // session.
 const (
 	Received        = "received"    // News.ID, Kind: a worker has received an inbound message of that kind for the session
@@ -12,21 +12,21 @@ const (
 	ScheduleMoved   = "schedule"    // News.ID, State: a schedule was added, changed or removed, or a slot of it has come
 )
 
-// The states in a News that no other package defines.
+// These are the states in a News that no other package defines.
 const (
-	StateRunning   = "running"   // of a turn, a job or a task
-	StateWaiting   = "waiting"   // of a turn: it waits for people; of a task: its turn does
-	StateDone      = "done"      // of a turn
-	StateFailed    = "failed"    // of a turn
-	StateBuried    = "buried"    // of dead letters: there are more
-	StateReplayed  = "replayed"  // of a dead letter
-	StateDropped   = "dropped"   // of dead letters
-	StateUp        = "up"        // of a channel
-	StateDown      = "down"      // of a channel
-	StateAdded     = "added"     // of a schedule
-	StateChanged   = "changed"   // of a schedule
-	StateCancelled = "cancelled" // of a schedule
-	StateErased    = "erased"    // of tasks: their records are to be erased
+	StateRunning   = "running"   // for a turn, a job or a task
+	StateWaiting   = "waiting"   // for a turn that waits for people, or a task whose turn does
+	StateDone      = "done"      // for a turn
+	StateFailed    = "failed"    // for a turn
+	StateBuried    = "buried"    // for dead letters: there are more
+	StateReplayed  = "replayed"  // for a dead letter
+	StateDropped   = "dropped"   // for dead letters
+	StateUp        = "up"        // for a channel
+	StateDown      = "down"      // for a channel
+	StateAdded     = "added"     // for a schedule
+	StateChanged   = "changed"   // for a schedule
+	StateCancelled = "cancelled" // for a schedule
+	StateErased    = "erased"    // for tasks: their records must be erased
 )
 
 // ServerFeed names the feed that reports what happens anywhere in the fleet: turns, asks and jobs

@@ -42,7 +42,7 @@ func ClaimEach(ctx context.Context, b Bus, topic Topic, atOnce int, work func(Le
 			workAndFree(lease)
 			select {
 			case resting <- struct{}{}:
-			default: // enough goroutines rest already
+			default: // enough goroutines are idle already
 				return
 			}
 			lease, open = <-handed
@@ -67,7 +67,7 @@ func ClaimEach(ctx context.Context, b Bus, topic Topic, atOnce int, work func(Le
 		for _, lease := range leases {
 			select {
 			case handed <- lease:
-			default: // no goroutine rests
+			default: // no goroutine is idle
 				running.Go(func() { workOn(lease) })
 			}
 		}

@@ -14,7 +14,8 @@ import (
 	"parley/bus"
 )
 
-// How many goroutines the throughput is measured with, and how long a message's body is.
+// These constants are how many goroutines each side of the throughput benchmark has, and how long a message's body
+// is.
 const (
 	benchProducers = 8
 	benchWorkers   = 32

@@ -39,8 +39,8 @@ type Bus interface {
 // Options are the settings of a bus that the suite chooses.
 type Options struct {
 	Caps    bus.Caps
-	MaxHold time.Duration // the longest that a lease may be held; 0 is long
-	Lease   time.Duration // the time without a sign of life after which a lease is lost; 0 is the bus's own
+	MaxHold time.Duration // the longest that a lease may be held; 0 means a long time
+	Lease   time.Duration // the time without a sign of life after which a lease is lost; 0 means the bus's default
 }
 
 // A Harness has the functions with which the suite opens an implementation and looks into it.
@@ -63,9 +63,9 @@ type Harness struct {
 	Simulated bool
 	// Shared says that several processes may have the data open at once.
 	Shared bool
-	// Divided says that the mailboxes are divided among several buses. What the contract promises about several
-	// mailboxes together then holds for those of one of these: their order, that a message's id is known in
-	// all, that fences grow from one to the other, and the order of events.
+	// Divided says that the mailboxes are divided among several buses. Promises about several mailboxes together then
+	// hold only for the mailboxes of one of these buses: their order, that a message's id is known in all of them,
+	// that fences grow from one to the next, and the order of events.
 	Divided bool
 	// CutOff, for Shared buses, keeps b from reaching its backend until the returned
 	// function is called. May be nil.

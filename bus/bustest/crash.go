@@ -19,13 +19,13 @@ var crashPromises = []promise{
 	{"killed while it settles, nothing is lost and what was settled stays so", testKilledSettler},
 }
 
-// The environment variables that tell a child process what to do.
+// These environment variables tell a child process what to do.
 const (
 	roleEnv  = "PARLEY_BUSTEST_ROLE"
 	placeEnv = "PARLEY_BUSTEST_PLACE"
 )
 
-// A process is a child of the test's that has the bus open.
+// A process is a child process of the test that has the bus open.
 type process struct {
 	r     *rig
 	cmd   *exec.Cmd
@@ -200,7 +200,7 @@ func testKilledWorker(r *rig) {
 	if !r.harness.Shared {
 		r.noError("close", r.Close())
 	}
-	fences := map[string]int64{} // the highest so far of each mailbox, or of all under one name
+	fences := map[string]int64{} // by mailbox, or for all under one name: the highest fence so far
 	beyond := func(key string, fence int64) bool {
 		if !r.harness.Divided {
 			key = ""
@@ -278,7 +278,7 @@ func testKilledSettler(r *rig) {
 	for key, ids := range r.drain() {
 		left := n/childKeys - settled[key]
 		if len(ids) == left-1 {
-			more++ // settled, and killed before it could say so
+			more++ // the child settled it, and was killed before it could say so
 		} else if len(ids) != left {
 			r.Errorf("%s has %d left after %d were settled", key, len(ids), settled[key])
 		}

@@ -71,7 +71,7 @@ func testBury(r *rig) {
 		r.wantNothingLeft()
 		r.reopen()
 	}
-	r.publish("k", "b") // it was taken: its id is burnt
+	r.publish("k", "b") // the bus accepted the message, so its id is used
 	r.wantNothingDue(inbound, 50*time.Millisecond)
 	if d, err := r.DeadLetter(r.Context(), inbound, "a"); !errors.Is(err, bus.ErrNotFound) {
 		r.Errorf("one that was not buried is %+v, %v", d, err)
@@ -136,7 +136,7 @@ func testReplay(r *rig) {
 		_, err = r.Replay(r.Context(), inbound, id)
 		r.wantError("replay again", err, bus.ErrNotFound)
 		r.reopen()
-		r.publish("k", want) // it is known now
+		r.publish("k", want) // the id is known now
 		l := r.claimKey("k")
 		got1, err := l.Mail(r.Context(), 0)
 		r.noError("mail", err)

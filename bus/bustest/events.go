@@ -187,7 +187,7 @@ func testEventsGone(r *rig) {
 	r.Emit(newEvent("s", 0))
 	first := v.wantBlocks(0)
 	v.stop()
-	for i := range 1000 { // held: the last few thousand
+	for i := range 1000 { // the last few thousand are held
 		r.Emit(newEvent("s", i+1))
 	}
 	r.subscribe(feed, first.ID).wantBlocks(1, 2)
@@ -196,10 +196,10 @@ func testEventsGone(r *rig) {
 	}
 	r.awaitGone(feed, first.ID)
 	gone(1)
-	gone(first.ID + uint64(24*time.Hour.Microseconds())) // not given yet: of another bus, another clock
+	gone(first.ID + uint64(24*time.Hour.Microseconds())) // an id that was not given yet, as of another bus or another clock
 	r.reopen()
 	r.Emit(newEvent("s", 0))
-	if !r.harness.Shared { // where events live in the process
+	if !r.harness.Shared { // a bus whose events live in the process
 		gone(first.ID)
 	}
 }

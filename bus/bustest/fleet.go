@@ -53,7 +53,7 @@ func testFleetSharesWork(r *rig) {
 	for _, b := range []Bus{r.Bus, other, r.Bus, other} {
 		wg.Go(func() {
 			err := workUntil(ctx, b, func(l bus.Lease, m bus.Message) {
-				if !w.isHolder(l) { // one lease may bring several
+				if !w.isHolder(l) { // one lease may come with several messages
 					w.recordClaim(l)
 				}
 				w.checkOrder(m)
@@ -72,7 +72,7 @@ func testFleetSharesWork(r *rig) {
 	wg.Wait()
 }
 
-// testFleetHolders checks that each mailbox is said to be leased by the process that has claimed it.
+// testFleetHolders checks that Mailboxes names, for each leased mailbox, the process that has claimed it.
 func testFleetHolders(r *rig) {
 	other := openFleet(r)
 	us, them := r.processes(r.Bus)[0], r.processes(other)[0]
@@ -155,7 +155,7 @@ func testFleetHolds(r *rig) {
 	defer cancel()
 	_, releaseMine, err := r.Hold(ctx, "name")
 	r.noError("hold", err)
-	select { // the former holder knew before
+	select { // the former holder learned of it before
 	case <-held.Done():
 		r.wantError("cause", context.Cause(held), bus.ErrFenced)
 	default:
@@ -184,8 +184,8 @@ func testFleetEvents(r *rig) {
 	r.subscribe(bus.ServerFeed(), first.ID).wantJobs("s", 2)
 }
 
-// skipUnless skips a test unless has is true: otherwise the harness has no function for the feature
-// that the test is about.
+// skipUnless skips a test unless has is true, because otherwise the harness lacks a function for the feature that the
+// test is about.
 func (r *rig) skipUnless(has bool, feature string) {
 	r.Helper()
 	if !has {
@@ -202,7 +202,7 @@ func testFleetOutage(r *rig) {
 	mine, others := r.harness.CutOff(r, r.Bus), r.harness.CutOff(r, other)
 	<-time.After(2 * r.options.Lease)
 	mine()
-	r.wantNothingDue(inbound, r.options.Lease/2) // the first one back does not take what is worked on
+	r.wantNothingDue(inbound, r.options.Lease/2) // the first process that reconnects doesn't take mailboxes that are worked on
 	others()
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()

@@ -69,7 +69,7 @@ func testForgetWaiting(r *rig) {
 		r.Errorf("depth is %+v", d)
 	}
 	r.publish("k", "h")
-	for range 2 { // who lost something has gone to the back of the line
+	for range 2 { // a mailbox that lost a message is at the end of the queue
 		l := r.claim()
 		ids := []string{"b", "d", "h"}
 		if l.Claim().Key == "other" {
@@ -108,7 +108,7 @@ func testForgetLeased(r *rig) {
 	<-l.Lost()
 	r.wantError("held", l.Held(r.Context()), bus.ErrFenced)
 	r.wantError("settle", l.Settle(r.Context(), bus.End{Done: last}), bus.ErrFenced)
-	r.wantNothingDue(inbound, time.Second) // what was under way gets time to end
+	r.wantNothingDue(inbound, time.Second) // pending work gets time to end
 	l = r.claimKey("k")
 	r.wantAttempts(l, 1)
 	r.publish("k", "c")
@@ -119,7 +119,7 @@ func testForgetLeased(r *rig) {
 	r.claimKey("k")
 	r.forget(bus.Forgotten{Messages: 1, Leases: 1}, "e")
 	l = r.claimKey("k")
-	r.wantAttempts(l, 2) // the claim that was cut off is not counted, the one before is
+	r.wantAttempts(l, 2) // the claim that was cut off isn't counted, the one before is
 	r.settle(l, bus.End{Done: r.wantMail(l, 0, "d")})
 	r.wantNothingLeft()
 }
@@ -226,7 +226,7 @@ func testForgetEvents(r *rig) {
 		}
 		break
 	}
-	for last := false; !last; { // those of another session are whole
+	for last := false; !last; { // the events of another session are complete
 		e, err, _ := channel.next()
 		if errors.Is(err, bus.ErrGone) {
 			continue
@@ -292,7 +292,7 @@ func testForgetUnderLoad(r *rig) {
 		before := forgotten
 		forgotten += r.forgetThat(func(_ bus.Topic, m bus.Message) bool { return strings.HasPrefix(m.ID, "drop") }).Messages
 		if before == 0 && (forgotten > 0 || done) {
-			work() // not before: everything could be answered, and nothing left to forget
+			work() // not earlier: all messages could be answered, and none would be left to forget
 		}
 	}
 	working.Wait()
@@ -308,8 +308,8 @@ func testForgetUnderLoad(r *rig) {
 	r.wantNothingLeft()
 }
 
-// answerRest answers mail until nothing is left. Whoever lost a lease to a Forget has answered its mail, and
-// not settled it: it comes again.
+// answerRest answers mail until nothing is left. A holder that lost a lease to a Forget has answered the mail without
+// settling it, so the mail comes again.
 func answerRest(r *rig, answered func([]bus.Message)) {
 	r.Helper()
 	ctx, stop := context.WithCancel(r.Context())
@@ -340,7 +340,7 @@ func (a *answerCounter) count(mail []bus.Message) (all int) {
 		switch want := fmt.Sprintf("keep-%s-%03d", m.Key[1:], a.next[m.Key]); {
 		case m.ID == want:
 			a.next[m.Key]++
-		case m.ID > want: // a smaller one is a repeat: its holder lost the lease before it settled
+		case m.ID > want: // a smaller one is a repeat, because its holder lost the lease before it settled
 			a.Errorf("answered %s, want %s", m.ID, want)
 		}
 	}
@@ -367,7 +367,7 @@ func (r *rig) answerUntil(ctx context.Context, answered func([]bus.Message)) {
 			answered(mail)
 			err = l.Settle(r.Context(), bus.End{Done: mail[len(mail)-1].Seq})
 		}
-		if err != nil && !errors.Is(err, bus.ErrFenced) { // else whoever has it next finds all of it again
+		if err != nil && !errors.Is(err, bus.ErrFenced) { // otherwise the next holder gets all of it again
 			r.Errorf("work: %v", err)
 			return
 		}

@@ -52,7 +52,7 @@ func testNoMail(r *rig) {
 	r.publish("k", "a")
 	l := r.claimKey("k")
 	last := r.wantMail(l, 0, "a")
-	r.publish("other", "x") // not its own
+	r.publish("other", "x") // a mailbox that isn't its own
 	mail, err := l.Mail(r.Context(), last)
 	r.noError("mail", err)
 	if len(mail) > 0 {
@@ -206,12 +206,12 @@ func testFormerHolderFenced(r *rig) {
 	r.settle(settled, bus.End{})
 	r.wantFenced(settled)
 	lost := r.claimKey("k")
-	r.wantFenced(settled) // also while somebody else holds it
+	r.wantFenced(settled) // even while another process holds it
 	l := r.reclaim(lost)
 	r.wantFenced(lost)
 	r.wantFenced(settled)
 	r.wantMail(l, 0, "a", "b")
-	r.settle(l, bus.End{Done: 1 << 60}) // up to what there is
+	r.settle(l, bus.End{Done: 1 << 60}) // only as far as there are messages
 	r.wantFenced(lost)
 	r.wantNothingLeft()
 }
@@ -248,7 +248,7 @@ func testSettleUpTo(r *rig) {
 	l = r.claimKey("k")
 	r.wantAttempts(l, 1)
 	r.wantMail(l, 0, "d")
-	r.settle(l, bus.End{Done: last}) // what was forgotten before: nothing
+	r.settle(l, bus.End{Done: last}) // nothing: the messages were forgotten before
 	l = r.claimKey("k")
 	r.wantAttempts(l, 2)
 	r.settle(l, bus.End{Done: r.wantMail(l, 0, "d")})
@@ -324,7 +324,7 @@ func testSettleLater(r *rig) {
 		r.Errorf("claimed after %v, want %v", took, delay)
 	}
 	r.wantAttempts(l, 1)
-	r.settle(l, bus.End{Done: r.wantMail(l, 0, "b", "c"), After: time.Hour}) // nothing is left to wait
+	r.settle(l, bus.End{Done: r.wantMail(l, 0, "b", "c"), After: time.Hour}) // nothing is left that could wait
 	r.wantNothingLeft()
 	r.publish("k", "d")
 	r.finish("k", "d")
@@ -354,7 +354,7 @@ func testSettleAfterContext(r *rig) {
 	cancel()
 	if err := l.Settle(ended, bus.End{Done: last}); err == nil {
 		r.wantError("held after it was settled", l.Held(r.Context()), bus.ErrFenced)
-		return // to carry it out all the same is allowed; to say one thing and do another is not
+		return // a bus may settle in spite of the canceled context, but must not report something else than it does
 	}
 	r.noError("held", l.Held(r.Context()))
 	r.settle(l, bus.End{Done: last})

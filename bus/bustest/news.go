@@ -9,9 +9,8 @@ import (
 	"parley/bus"
 )
 
-// News collects what the server's feed tells from now on, until the test ends. The returned function
-// returns what has come so far: of each event its type, session and turn, and the id, kind and state
-// that it has.
+// News collects the events of the server's feed from now on, until the test ends. The returned function returns the
+// events so far: of each its type, session and turn, and the id, kind and state that it has.
 func News(t testing.TB, events bus.Events) func() []string {
 	t.Helper()
 	news, err := events.Subscribe(t.Context(), bus.ServerFeed(), 0)

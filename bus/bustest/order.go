@@ -27,7 +27,7 @@ type witness struct {
 	r      *rig
 	mu     sync.Mutex
 	next   map[string]int   // by key: the number of the next message
-	held   map[string]bool  // by key: whether somebody holds it
+	held   map[string]bool  // by key: whether a process holds it
 	fences map[string]int64 // by key: the fence of the last claim
 }
 
@@ -86,7 +86,7 @@ func testLoad(r *rig, keys, messages int) {
 		wg.Go(func() {
 			for i := range messages {
 				if i%keys%publishers != p {
-					continue // another's key
+					continue // the key of another publisher
 				}
 				key := fmt.Sprint("k", i%keys)
 				id := fmt.Sprintf("%s/%d", key, i/keys)
@@ -177,7 +177,7 @@ func testHotKey(r *rig) {
 		key := fmt.Sprint("cold", i)
 		r.publish(key, key)
 	}
-	for i := range 20 { // one of the hot key's, then it is everyone else's turn
+	for i := range 20 { // one message of the busy key, and then the others' turn
 		l := r.claim()
 		if i == 0 {
 			if l.Claim().Key != "hot" {

@@ -102,7 +102,7 @@ func testTopicsApart(r *rig) {
 	r.publish("k", "a")
 	r.noError("publish", r.Publish(r.Context(), out, bus.Message{ID: "a", Key: "k", Body: []byte("body of a")}))
 	l := r.claimOf(r.Bus, out)
-	r.finish("k", "a") // its inbound mailbox of the same key is free
+	r.finish("k", "a") // the inbound mailbox of the same key is free
 	r.settle(l, bus.End{Done: r.wantMail(l, 0, "a")})
 	topics, err := r.Topics(r.Context())
 	r.noError("topics", err)
@@ -122,15 +122,15 @@ func testCap(r *rig) {
 	r.open(Options{Caps: bus.Caps{Inbound: 2, Outbound: 1}})
 	r.publish("k", "a", "b")
 	r.wantFull("c")
-	r.publish("k", "a")     // known: accepted, full or not
-	r.publish("other", "d") // another mailbox has its own room
+	r.publish("k", "a")     // a known id is accepted, even by a full mailbox
+	r.publish("other", "d") // another mailbox has its own limit
 	l := r.claimKey("k")
-	r.wantFull("c") // what is being answered counts
+	r.wantFull("c") // messages that are being answered count
 	r.settle(l, bus.End{Done: r.wantMail(l, 0, "a", "b")})
 	r.publish("k", "c")
 	r.finish("other", "d")
 	r.finish("k", "c")
-	for i := range 5 { // timers have no cap
+	for i := range 5 { // timers have no limit
 		r.noError("publish", r.Publish(r.Context(), bus.TimersTopic, bus.Message{ID: fmt.Sprint(i), Key: "k"}))
 	}
 }
@@ -206,7 +206,7 @@ func testBoundInBytes(r *rig) {
 	for _, id := range []string{"a", "b", "c"} {
 		r.noError("publish "+id, r.publishHeavy(id))
 	}
-	for range 2 { // refused, it leaves nothing behind
+	for range 2 { // a refused message leaves nothing behind
 		err := r.publishHeavy("d")
 		r.wantError("publish d", err, bus.ErrTooMuch)
 		r.wantError("publish d", err, bus.ErrFull)
@@ -214,7 +214,7 @@ func testBoundInBytes(r *rig) {
 	r.noError("publish a again", r.publishHeavy("a"))
 	r.noError("publish urgent", r.Publish(r.Context(), inbound, bus.Message{ID: "u", Key: "k", Urgent: true, Body: make([]byte, heavyBytes)}))
 	r.wantError("publish bounded", r.Publish(r.Context(), inbound, bus.Message{ID: "v", Key: "k", Urgent: true, Bounded: true, Body: make([]byte, heavyBytes)}), bus.ErrTooMuch)
-	for i := range 3 { // timers have no bound
+	for i := range 3 { // timers have no limit
 		r.noError("publish", r.Publish(r.Context(), bus.TimersTopic, bus.Message{ID: fmt.Sprint(i), Key: "k", Body: make([]byte, heavyBytes*2)}))
 	}
 }
@@ -229,7 +229,7 @@ func testBytesMeasuredAgain(r *rig) {
 		r.wantError("publish "+again, r.publishHeavy(again), bus.ErrTooMuch)
 		r.settle(r.claimKey("k"), bus.End{})
 		if round%2 == 1 {
-			r.reopen() // bodies are on disk alone then
+			r.reopen() // after this, bodies are only on disk
 		}
 		r.wantError("given back, publish "+again, r.publishHeavy(again), bus.ErrTooMuch)
 		l := r.claimKey("k")
@@ -289,7 +289,7 @@ func testKeepsFields(r *rig) {
 				r.Fatalf("got %+v, want %+v", m, empty)
 			}
 			r.settle(l, bus.End{})
-			r.reopen() // and the same once it is read from where it is durable
+			r.reopen() // the same for bodies that were read from disk
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"parley/bus"
 )
 
-// quotaPromises is for buses whose leases count what several processes do for a group.
+// quotaPromises is for buses whose leases count the work of several processes for a group.
 var quotaPromises = []promise{
 	{"bounds how many leases work for a group", countsWorking},
 	{"bounds what begins within an hour, each id once, and says when the next may", countsBegun},
@@ -19,7 +19,7 @@ var quotaPromises = []promise{
 	{"counts over all processes, and a lease that its process has lost no more", countsInFleet},
 }
 
-// begin counts the id as begun under a lease, for the group "g", with these bounds.
+// begin calls Begin of a lease with the id, for the group "g", with these limits.
 func (r *rig) begin(l bus.CountedLease, id string, atOnce, hour int) error {
 	return l.Begin(r.Context(), bus.Quota{Group: "g", ID: id, AtOnce: atOnce, Hour: hour})
 }
@@ -107,7 +107,7 @@ func countsInFleet(r *rig) {
 	r.noError("begin", r.begin(theirs, "1", 1, 2))
 	r.wantError("beside it", r.begin(all[0], "2", 1, 2), bus.ErrBusy)
 	defer r.harness.CutOff(r, other)()
-	// Somebody who claims takes over what the other has lost.
+	// The process that claims takes over the mailboxes that the other has lost.
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	l, err := r.Claim(ctx, inbound)
@@ -208,7 +208,7 @@ func declinesTogether(r *rig) {
 		var both sync.WaitGroup
 		both.Go(func() {
 			leases, err := b.ClaimUpTo(ctx, inbound, 16)
-			if err == nil { // it came first, and gives them back
+			if err == nil { // it got leases first, and gives them back
 				for _, l := range leases {
 					r.settle(l, bus.End{Uncounted: true})
 				}
@@ -250,7 +250,7 @@ func claimsForPlaces(r *rig) {
 		}
 		mu.Unlock()
 		select {
-		case <-full: // the first wait until as many run as may
+		case <-full: // the first calls wait until the maximum number of them runs
 		case <-ctx.Done():
 		}
 		r.settle(l, bus.End{Done: r.wantMail(l, 0, l.Claim().Key[1:])})

@@ -217,7 +217,7 @@ func AwaitMail(ctx context.Context, l bus.Lease, after int64) ([]bus.Message, er
 	stop := l.OnMail(func() {
 		select {
 		case came <- struct{}{}:
-		default: // it is known already
+		default: // more mail is known already
 		}
 	})
 	defer stop()

@@ -37,7 +37,7 @@ func testRosterNames(r *rig) {
 	}
 }
 
-// testHeld checks that what a process holds is listed, besides what a bus holds for itself.
+// testHeld checks that Held lists the names that a process holds, besides those that the bus holds for itself.
 func testHeld(r *rig) {
 	r.open(Options{})
 	want := func(names ...string) {
@@ -70,7 +70,7 @@ func testHeld(r *rig) {
 func testFleetRoster(r *rig) {
 	r.open(Options{})
 	self := r.processes(r.Bus)[0]
-	p := r.startChild("work") // it is told of as soon as it has a lease
+	p := r.startChild("work") // it prints a line as soon as it has a lease
 	r.publish("k", "a")
 	p.nextLine()
 	names := r.processes(r.Bus)

@@ -140,7 +140,7 @@ func testServerFeedFromID(r *rig) {
 	v := r.subscribe(bus.ServerFeed(), 0)
 	for i := range 10 {
 		r.Emit(newJobEvent("s", i))
-		r.Emit(newEvent("s", i)) // which the server's feed does not have
+		r.Emit(newEvent("s", i)) // events that the server's feed does not have
 	}
 	fourth := v.wantJobs("s", 0, 1, 2, 3)
 	last := v.wantJobs("s", 4, 5, 6, 7, 8, 9)
@@ -157,7 +157,7 @@ func testServerFeedGone(r *rig) {
 	r.Emit(newJobEvent("s", 0))
 	first := v.wantJobs("s", 0)
 	v.stop()
-	for i := range 1000 { // held: the last few thousand
+	for i := range 1000 { // the last few thousand are held
 		r.Emit(newJobEvent("s", i+1))
 	}
 	r.subscribe(bus.ServerFeed(), first.ID).wantJobs("s", 1, 2)
@@ -194,7 +194,7 @@ func testDeadLetterEvents(r *rig) {
 		v.wantNews(bus.Event{Type: bus.DeadLetterMoved, Session: session, News: &news})
 	}
 	r.publish("k", "a", "b")
-	r.finish("k", "a", "b") // no event: nothing is given up
+	r.finish("k", "a", "b") // no event: no message became a dead letter
 	r.publish("k", "c", "d", "e")
 	r.bury("k", said, "c", "d", "e")
 	want("k", bus.News{State: bus.StateBuried})

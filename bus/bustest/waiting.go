@@ -25,7 +25,7 @@ func testNotBefore(r *rig) {
 	late("later", "k1", 2*delay)
 	late("late", "k2", delay)
 	r.publish("k3", "now")
-	late("then", "k3", delay) // it is not the first: it keeps nothing waiting
+	late("then", "k3", delay) // not the first message, so it delays nothing
 	r.finish("k3", "now", "then")
 	r.wantNothingDue(inbound, delay/3)
 	r.reopen()
@@ -40,7 +40,7 @@ func testNotBefore(r *rig) {
 	r.settle(l, bus.End{Done: r.wantMail(l, 0, "later")})
 
 	late("far", "k", 20*time.Hour)
-	r.publish("k", "behind") // in order: it waits with the first
+	r.publish("k", "behind") // it waits behind the first, because the order stays
 	r.wantNothingDue(inbound, delay/3)
 	r.reopen()
 	r.wantNothingDue(inbound, delay/3)
@@ -56,8 +56,8 @@ func testUrgentWakes(r *rig) {
 	l := r.claimKey("k")
 	r.wantMail(l, 0, "a", "b", "stop")
 
-	// Urgent mail that its holder has seen does not end the wait that the
-	// holder asks for; what came without its knowledge does.
+	// Urgent mail that its holder has seen does not end the wait that the holder requests, but urgent mail that the
+	// holder has not seen does.
 	r.settle(l, bus.End{After: time.Hour})
 	r.wantNothingDue(inbound, 50*time.Millisecond)
 	r.publishUrgent("k", "stop2")
@@ -82,16 +82,16 @@ func testPause(r *rig) {
 	r.publish("a", "3")
 	r.wantNothingDue(inbound, 50*time.Millisecond)
 	r.noError("held", held.Held(r.Context()))
-	r.settle(held, bus.End{Done: r.wantMail(held, 0, "1", "3")}) // what is held goes on
+	r.settle(held, bus.End{Done: r.wantMail(held, 0, "1", "3")}) // leases that are held continue
 	r.noError("publish", r.Publish(r.Context(), bus.TimersTopic, bus.Message{ID: "t", Key: "t"}))
-	r.claimOf(r.Bus, bus.TimersTopic) // other topics go on
+	r.claimOf(r.Bus, bus.TimersTopic) // other topics continue
 	r.reopen()
 	r.wantNothingDue(inbound, 50*time.Millisecond)
 	r.noError("pause", r.Pause(r.Context(), inbound, 0))
 	r.finish("b", "2")
 
 	start := time.Now()
-	r.noError("pause", r.Pause(r.Context(), inbound, 300*time.Millisecond)) // replaces
+	r.noError("pause", r.Pause(r.Context(), inbound, 300*time.Millisecond)) // this replaces the pause
 	r.publish("b", "4")
 	r.finish("b", "4")
 	if took := time.Since(start); took < 290*time.Millisecond {
@@ -168,7 +168,7 @@ func testDepth(r *rig) {
 	r.publish("b", "3")
 	r.publish("c", "4", "5")
 	r.publish("d", "6")
-	r.wantNothingDue(bus.TimersTopic, 100*time.Millisecond) // time passes
+	r.wantNothingDue(bus.TimersTopic, 100*time.Millisecond) // let some time pass, so that the oldest message has an age
 	l := r.claimKey("a")
 	r.wantMail(l, 0, "1", "2")
 	r.settle(r.claimKey("b"), bus.End{After: time.Hour})
@@ -221,7 +221,7 @@ func testClosed(r *rig) {
 	}
 	<-l.Lost()
 	r.noError("close again", b.Close())
-	again := r.claimKey("k") // what was worked on is found again, and counted
+	again := r.claimKey("k") // mail that was worked on is found again, and the attempt was counted
 	r.wantAttempts(again, 2)
 	r.wantMail(again, 0, "a")
 }

@@ -24,7 +24,7 @@ const (
 	maxRead    = 256                   // how many a watcher reads at once
 	gatherTime = 25 * time.Millisecond // how long events gather before watchers are woken
 	maxWoken   = 4                     // how many watchers are woken at once
-	wakePause  = time.Millisecond      // between one such group and the next
+	wakePause  = time.Millisecond      // the pause between one such group and the next
 )
 
 // An Item is an event with its Frame, the form in which watchers send it on. The frame is made once for
@@ -46,7 +46,7 @@ type Hub struct {
 	items     []*Item       // the oldest first; its elements never change
 	keptAfter uint64        // all events after the one with this id are in items; 0 before the first is known
 	losses    int           // how often events were lost
-	waking    bool          // whether wakeAll runs, or soon will
+	waking    bool          // whether wakeAll runs or soon will
 	fresh     bool          // whether events have come since wakeAll began
 }
 
@@ -98,7 +98,7 @@ func (h *Hub) Join(ctx context.Context, after uint64) (w *Watcher, resumed bool,
 	if h.isCurrent(sub) {
 		go h.follow(sub, news)
 	} else {
-		sub.stop() // it was needed only to see that the bus still has all events since
+		sub.stop() // this subscription only served to check that the bus still has all events since
 	}
 	return w, after != 0, nil
 }

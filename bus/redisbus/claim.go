@@ -29,12 +29,12 @@ type claims struct {
 
 	mu         sync.Mutex // guards all fields below, except fetches
 	queues     map[bus.Topic]*waitQueue
-	ended      bool          // the bus is closed, and nobody may join a queue
+	ended      bool          // whether the bus is closed, so nobody may join a queue
 	waiterCame chan struct{} // has a value when the first waiter comes and listenForMail has to begin
 
 	listening    []*waitQueue // the queues that the blocking call listens for
 	listensUntil time.Time    // when that blocking call ends by itself
-	nudged       bool         // that blocking call was asked to end earlier
+	nudged       bool         // whether that blocking call was asked to end earlier
 
 	fetches sync.WaitGroup // the goroutines that run fetch
 }
@@ -44,9 +44,9 @@ type waitQueue struct {
 	keys        topicKeys
 	waiters     list.List // a list of *waiter
 	wanted      int       // how many leases all waiters want in total
-	fetching    bool      // a goroutine runs fetch
-	mayHaveMail bool      // fetch has to run the script again: there may be mail
-	watched     bool      // the blocking call listens for the topic's mail
+	fetching    bool      // whether a goroutine runs fetch
+	mayHaveMail bool      // whether fetch has to run the script again, because there may be mail
+	watched     bool      // whether the blocking call listens for the topic's mail
 	nextLook    time.Time // when to run the script even if no token came; see listenForMail
 	// hints are the mailboxes that the script will probably grant next. Redis demands that
 	// every key is declared before a script runs, so the script can return the messages of a
@@ -54,7 +54,7 @@ type waitQueue struct {
 	hints []string
 
 	offers    []offer // the mailboxes that are offered to this process, the oldest first
-	declining bool    // declineIfBusy waits
+	declining bool    // whether declineIfBusy waits
 	load      fleetLoad
 }
 
@@ -225,7 +225,7 @@ type claimResult struct {
 	leases   []*lease
 	nextLook time.Time // when the script should run again, because a mailbox becomes due or a lease ends; zero if neither will
 	hints    []string  // the mailboxes that will be granted next
-	offers   []offer   // those with which the script was called
+	offers   []offer   // the offers with which the script was called
 	load     fleetLoad
 }
 
@@ -252,7 +252,7 @@ func (c *claims) runClaim(q *waitQueue, n int, offers []offer, hints []string) (
 	}
 	c.leases.endClaim(a.leases)
 	if err != nil {
-		if len(a.leases) > 0 { // they may be lost with the master, so nobody should begin to work
+		if len(a.leases) > 0 { // the leases may be lost with the master, so no caller should begin to work
 			c.leases.giveBack(&q.keys, a.leases)
 		}
 		return a, err
@@ -328,7 +328,7 @@ func (c *claims) replan() {
 	case len(c.listening) == 0:
 		select {
 		case c.waiterCame <- struct{}{}:
-		default: // listenForMail is signalled already
+		default: // listenForMail is already signalled
 		}
 	case !c.nudged:
 		c.nudged = true

@@ -11,7 +11,7 @@ import (
 	"parley/bus/redisbus/cluster"
 )
 
-// The values that replace the zero values of a Config.
+// These values replace the zero values of a Config.
 const (
 	DefaultPrefix  = "parley"
 	DefaultTag     = "0"
@@ -44,7 +44,7 @@ type Config struct {
 
 	self    string           // this process's name; a new one if empty
 	cluster *cluster.Cluster // the Cluster of the server, if several buses share it; nil otherwise
-	shards  int              // into how many shards the opener cuts the bus; 0 if this is all of it
+	shards  int              // number of shards of the whole bus; 0 if this bus is all of it
 	hungUp  chan struct{}    // closed when nothing may be dialed anymore; may be nil
 }
 

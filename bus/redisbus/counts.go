@@ -27,7 +27,7 @@ func (c *leaseCounts) KeepEvery() time.Duration { return c.lease / 6 }
 // A Counted is a lease that is counted for a group.
 type Counted struct {
 	Group string
-	Name  string // what names the lease
+	Name  string // the name that identifies the lease
 }
 
 // Count counts a lease, and what begins under it, as bus.CountedLease's Begin does. With an empty ID there is no bound.

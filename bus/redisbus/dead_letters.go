@@ -130,7 +130,7 @@ func (ds *deadLetters) page(ctx context.Context, topic bus.Topic, from string, l
 	list := make([]BuriedLetter, 0, len(texts))
 	for i, text := range texts {
 		if text == nil {
-			continue // it was dropped meanwhile
+			continue // the dead letter was dropped meanwhile
 		}
 		d, _, err := readDead(reply{text}.text(), topic)
 		if err != nil {

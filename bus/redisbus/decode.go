@@ -72,7 +72,7 @@ func readDead(text string, topic bus.Topic) (d bus.DeadLetter, replays int64, er
 	return d, replays, err
 }
 
-// The layout of a mailbox's state, as scripts/shared/box.lua packs it.
+// This is the layout of a mailbox's state, as scripts/shared/box.lua packs it.
 const (
 	boxBytes = 52
 	boxOwner = 12 // how many bytes at the beginning name the holder

@@ -24,7 +24,7 @@ const (
 type emitter struct {
 	*connection
 	buffer  *unsent.Buffer
-	server  *emitter   // sends the events of the server's feed, if these are in another shard; nil otherwise
+	server  *emitter   // sends the events of the server's feed, if its shard is another one; nil otherwise
 	sending sync.Mutex // held while a batch is being sent
 }
 

@@ -45,7 +45,7 @@ type events struct {
 // A feed is a subscription of this process, shared by the feed's watchers.
 type feed struct {
 	confirmed  chan struct{} // closed when the server has confirmed the subscription
-	subscribed bool          // the server has confirmed it
+	subscribed bool          // whether the server has confirmed the subscription
 	watchers   map[*watcher]bool
 	lastLeft   time.Time // when a watcher last left
 }
@@ -58,11 +58,11 @@ func newEvents(c *connection, m *emitter) *events {
 // A watcher is one caller of Subscribe. If it reads too slowly, the oldest events in
 // its queue are dropped.
 type watcher struct {
-	joined bool // it watches the feeds of several shards, whose ids are not in one order
+	joined bool // whether it watches the feeds of several shards, whose ids are not in one order
 
 	mu     sync.Mutex
 	past   []bus.Event   // events that Subscribe read from the stream; they come before queue
-	queue  []bus.Event   // the oldest first; an event without an id is the sign that some are missing
+	queue  []bus.Event   // the oldest first; an event without an id marks a gap
 	filled chan struct{} // has a value when something was added
 }
 
@@ -298,11 +298,11 @@ func (s *events) dropIdleFeeds() {
 	}
 	s.mu.Unlock()
 	if len(idle) > 0 {
-		_ = s.pubsub.Unsubscribe(context.Background(), idle...) // a new connection begins without them
+		_ = s.pubsub.Unsubscribe(context.Background(), idle...) // a new connection begins without these subscriptions
 	}
 }
 
-func (s *events) close() { _ = s.pubsub.Close() } // nobody watches anymore
+func (s *events) close() { _ = s.pubsub.Close() } // called when nobody watches anymore
 
 // Dropped returns how many events this process has lost: those that it could not send, and
 // those that a watcher was too slow to read.

@@ -38,7 +38,7 @@ func (s *events) forgetEvents(ctx context.Context, sessions []string) error {
 		select {
 		case <-heard:
 			return nil
-		case <-time.After(maxPollInterval): // the connection broke and lost the request: send it again
+		case <-time.After(maxPollInterval): // the connection broke and lost the request, so send it again
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-s.closed:

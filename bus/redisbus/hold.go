@@ -10,7 +10,7 @@ import (
 	"parley/bus"
 )
 
-// holds keeps the names (see bus.Holder) that this process holds, and those for which it waits.
+// holds stores the names (see bus.Holder) that this process holds, and those that it waits for.
 type holds struct {
 	*connection
 	lease time.Duration // how long the server gives a name to a process that shows no sign of life

@@ -14,7 +14,7 @@ import (
 	"parley/bus/redisbus/server"
 )
 
-// The errors of an import.
+// These are the errors of an import.
 var (
 	// ErrOccupied says that Redis already stores a bus under this prefix.
 	ErrOccupied = errors.New("this Redis already has a bus under this prefix")

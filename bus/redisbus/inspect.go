@@ -57,7 +57,7 @@ func (i *inspector) Depth(ctx context.Context, topic bus.Topic) (d bus.Depth, er
 		for pair := range slices.Chunk(page, 2) {
 			holder, count, since, err := readBox(pair[1])
 			if err != nil {
-				continue // the repair will handle it
+				continue // the repair will handle this mailbox
 			}
 			if holder == "" || slices.Contains(over.Val(), pair[0]) {
 				d.Waiting += count

@@ -18,8 +18,8 @@ type keys struct {
 	channels string // the beginning of each channel's name
 }
 
-// newKeys returns the names for a bus with that prefix in that database of the server. Unlike keys,
-// channels belong to the whole server, so their names say which database they are for.
+// newKeys returns the names for a bus with that prefix in that database of the server. Channels, unlike keys, belong
+// to the whole server, so their names contain the database.
 func newKeys(prefix, tag string, database int) keys {
 	k := keys{prefix: prefix + ":{" + tag + "}:"}
 	k.channels = k.prefix
@@ -34,7 +34,7 @@ func (k keys) contact() string  { return k.prefix + "contact" }    // when the f
 func (k keys) topics() string   { return k.prefix + "topics" }     // sorted set of topics, by when they were last in use
 func (k keys) released() string { return k.channels + "released" } // channel: names that have become free, for the release before
 
-func (k keys) shards() string    { return k.prefix + "shards" }      // into how many shards the bus is cut; in the first of them
+func (k keys) shards() string    { return k.prefix + "shards" }      // number of shards of the bus; in the first of them
 func (k keys) forgotten() string { return k.channels + "forgotten" } // channel: requests to forget the events of sessions
 
 // workingLeases and begunIDs name the keys under which a group's leases and begun ids are counted (see
@@ -115,7 +115,7 @@ func (t *topicKeys) claimers() string {
 // day, counted from 1970 in UTC.
 func (t *topicKeys) seenIDs(day int64, id string) string {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(id)) // never fails
+	_, _ = h.Write([]byte(id)) // Write never fails
 	return t.seenSet(day, int(h.Sum32()%seenSetCount))
 }
 

@@ -34,7 +34,7 @@ type cachedMailbox struct {
 	page     []bus.Message // the messages that came with the claim, until Mail returns them
 	lastSeq  int64         // the highest number in the mailbox
 	seenSeq  int64         // the highest number that Mail has returned
-	settling bool          // Settle runs, and may itself be why the server refuses the fence
+	settling bool          // whether Settle runs, which may itself be why the server refuses the fence
 }
 
 // A grantedTime is the time for which the server granted a lease, counted from the request:

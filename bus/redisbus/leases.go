@@ -115,7 +115,7 @@ func (s *leases) lose(l *lease, why error) {
 func (s *leases) extendNow() {
 	select {
 	case s.extendAsked <- struct{}{}:
-	default: // somebody has asked already, and the round has not begun
+	default: // an extension is already requested, and has not begun
 	}
 }
 
@@ -188,5 +188,5 @@ func (s *leases) returnAllLeases() {
 	}
 }
 
-// extendAtOnce is the most leases that one run of the extend script extends.
+// extendAtOnce is how many leases one run of the extend script extends at most.
 const extendAtOnce = 200

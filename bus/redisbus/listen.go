@@ -85,7 +85,7 @@ func (c *claims) blockOn(ctx context.Context, lists []string, wait time.Duration
 	// For BLPOP, 0 means that it waits forever.
 	args = append(args, strconv.FormatFloat(max(wait, time.Millisecond).Seconds(), 'f', 3, 64))
 	got, err := c.client.Do(ctx, args...).Result()
-	if err == redis.Nil { //nolint:errorlint // the client returns it bare
+	if err == redis.Nil { //nolint:errorlint // the client returns it without wrapping
 		return "", "", nil
 	}
 	return reply{got}.at(0).text(), reply{got}.at(1).text(), err

@@ -45,7 +45,7 @@ func (c *claims) handleOffer(text string) {
 	length, rest, _ := strings.Cut(text, " ")
 	n, err := strconv.Atoi(length)
 	if err != nil || n < 0 || n > len(rest) {
-		return // another release may write it differently; the mailbox is due soon anyway
+		return // another release may write it differently, and the mailbox is due soon anyway
 	}
 	c.takeUp(bus.Topic(rest[:n]), rest[n:])
 }

@@ -85,12 +85,12 @@ func (p *publisher) acceptKeys(t *topicKeys, key, id string, day int64) []string
 	}
 }
 
-// What the scripts publish, replay and import_message return if they have not stored the message.
+// These are the answers of the scripts publish, replay and import_message if they have not stored the message.
 const (
-	answerKnown = "known" // its id was published lately
-	answerFull  = "full"  // its mailbox is full
-	answerMuch  = "much"  // the messages that wait would have too many bytes
-	answerDay   = "day"   // it is another day on the server than the caller believes; see accept
+	answerKnown = "known" // the id was published lately
+	answerFull  = "full"  // the mailbox is full
+	answerMuch  = "much"  // the waiting messages would have too many bytes
+	answerDay   = "day"   // the day on the server differs from the one that the caller believes; see accept
 	answerGone  = "gone"  // there is no such dead letter to replay
 )
 

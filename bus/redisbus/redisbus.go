@@ -123,7 +123,7 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 	return b, nil
 }
 
-// checkWhole returns ErrShards if the bus is opened as a whole, but is cut into shards.
+// checkWhole returns ErrShards if the bus is opened as a whole but consists of shards.
 func (b *Bus) checkWhole(ctx context.Context, shards int) error {
 	if shards != 0 {
 		return nil
@@ -139,7 +139,7 @@ func newBus(c Config, d *server.Dialer, client *redis.Client, scripts scriptLibr
 	}
 	to.hangUp = sync.OnceFunc(func() {
 		close(c.hungUp)
-		_, _ = client.Close(), d.Close() // an error would mean that the connection is gone anyway
+		_, _ = client.Close(), d.Close() // an error would only mean that the connection is gone
 	})
 	b := &Bus{
 		connection: to,
@@ -193,7 +193,7 @@ func (b *Bus) Close() error {
 	b.leases.returnAllLeases()
 	b.events.close()
 	b.batcher.stop()
-	b.hangUp() // ends the blocking call too
+	b.hangUp() // this also ends the blocking call
 	b.work.Wait()
 	return nil
 }

@@ -19,7 +19,7 @@ const (
 	topicKept = 48 * time.Hour
 )
 
-// repairs mends mailboxes.
+// repairs repairs mailboxes.
 type repairs struct {
 	*connection
 	inspector *inspector

@@ -42,13 +42,13 @@ type replication struct {
 
 	mu       sync.Mutex
 	master   string    // the address of the master that the fields below describe
-	replicas int       // how many are connected to it
+	replicas int       // how many replicas are connected to it
 	alone    bool      // whether it may go on without replicas
 	lostAt   time.Time // when it lost its last replica
-	// fresh says that it became the master while this process ran, and has had no replica since: so no
-	// other server is about to replace it.
+	// fresh says that it became the master while this process ran, and has had no replica since, so no other server is
+	// about to replace it.
 	fresh bool
-	runID string // of the process that may go on alone
+	runID string // run id of the process that may go on alone
 }
 
 func newReplication(client *redis.Client, w *server.Dialer, log *slog.Logger) *replication {
@@ -61,14 +61,14 @@ func newReplication(client *redis.Client, w *server.Dialer, log *slog.Logger) *r
 type proof struct {
 	needed     int
 	waitAnswer *redis.Cmd          // the answer to WAIT
-	runID      string              // of the process that may go on alone
+	runID      string              // run id of the process that may go on alone
 	server     [2]*redis.StringCmd // the answers to askServer
 }
 
-// A serverState is how the server that has answered describes itself.
+// A serverState is the state that a server reports about itself.
 type serverState struct {
 	runID    string
-	replicas int // how many are connected
+	replicas int // how many replicas are connected
 }
 
 // addProof adds to a pipeline the commands that prove its writes. It returns nil if nothing has to be

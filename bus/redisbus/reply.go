@@ -6,7 +6,7 @@ import "strconv"
 // counts as empty, because somebody else may have written to Redis.
 type reply struct{ v any }
 
-// list returns the reply's elements; none if it is no list.
+// list returns the reply's elements, or none if it isn't a list.
 func (r reply) list() []any {
 	list, _ := r.v.([]any)
 	return list
@@ -20,13 +20,13 @@ func (r reply) at(i int) reply {
 	return reply{}
 }
 
-// text returns the reply as a text; "" if it is none.
+// text returns the reply as a text, or "" if it isn't one.
 func (r reply) text() string {
 	s, _ := r.v.(string)
 	return s
 }
 
-// number returns the reply as a number; 0 if it is none.
+// number returns the reply as a number, or 0 if it isn't one.
 func (r reply) number() int64 {
 	switch v := r.v.(type) {
 	case int64:

@@ -17,21 +17,20 @@ import (
 	"parley/bus/redisbus/server"
 )
 
-// A bus that is cut into shards consists of several buses, each with a hash tag of its own. Package shards makes one
-// bus of them.
+// A bus in shards consists of several buses, each with its own hash tag. Package shards makes one bus of them.
 
-// ErrShards says that the bus in Redis is cut into another number of shards.
+// ErrShards says that the bus in Redis has another number of shards.
 var ErrShards = errors.New("the bus is cut into another number of shards")
 
-// Shards are the buses of which a bus consists that is cut into shards.
+// Shards are the buses that make up a bus in shards.
 type Shards struct {
-	Buses   []*Bus // the first has the tag DefaultTag, and sends the server's events of all
+	Buses   []*Bus // the first has the tag DefaultTag, and sends the events for the server's feed of all shards
 	cluster *cluster.Cluster
 }
 
-// OpenShards opens n shards. It does not check into how many shards the bus is cut.
+// OpenShards opens n shards. It does not check the recorded number of shards.
 func OpenShards(ctx context.Context, c Config, n int) (*Shards, error) {
-	c = c.withDefaults() // so this process has the same name in all shards
+	c = c.withDefaults() // this gives the process the same name in all shards
 	s := &Shards{Buses: make([]*Bus, n)}
 	var err error
 	if s.cluster, err = server.NewCluster(server.Options{URL: c.URL, Dial: c.Dial}); err != nil {
@@ -88,13 +87,13 @@ func (s *Shards) Close() error {
 	return errors.Join(errs...)
 }
 
-// A resizer reads and changes into how many shards the bus is cut. The first shard has the number.
+// A resizer reads and changes the number of shards of the bus, which is stored in the first shard.
 type resizer struct {
 	*connection
 	inspector *inspector
 }
 
-// ReadShardCount returns into how many shards the bus is cut that a Config describes; 0 if it was never used.
+// ReadShardCount returns the number of shards of the bus that a Config describes, or 0 if the bus was never used.
 func ReadShardCount(ctx context.Context, c Config) (n int, err error) {
 	err = withClientOf(c, func(client *redis.Client, k keys, _ int) (err error) {
 		n, err = readShardCount(ctx, client, k)
@@ -112,18 +111,18 @@ func readShardCount(ctx context.Context, client *redis.Client, k keys) (int, err
 	if n, err := strconv.Atoi(recorded.Val()); err == nil {
 		return n, nil
 	}
-	return int(used.Val()), nil // a bus that does not say is not cut
+	return int(used.Val()), nil // a bus without a recorded number has one shard
 }
 
-// ConfirmShardCount waits until other processes can see this one, and then returns ErrShards if the bus is cut into
-// another number of shards. Whoever changes the number looks afterwards whether there are others, so one of the two
-// notices.
+// ConfirmShardCount waits until other processes can see this one, and then returns ErrShards if the bus has another
+// number of shards. A process that changes the number checks afterwards whether there are other processes, so one of
+// the two notices the other.
 func (z *resizer) ConfirmShardCount(ctx context.Context, want int) error {
 	ctx, cancel := context.WithTimeout(ctx, confirmTimeout)
 	defer cancel()
 	for channel := z.keys.notes(z.self); ; {
 		seen, err := z.client.PubSubNumSub(ctx, channel).Result()
-		if err != nil && server.IsAnswer(err) || seen[channel] > 0 { // a rented server may refuse to tell
+		if err != nil && server.IsAnswer(err) || seen[channel] > 0 { // a rented server may refuse the command
 			break
 		}
 		select {
@@ -139,11 +138,11 @@ func (z *resizer) ConfirmShardCount(ctx context.Context, want int) error {
 	return err
 }
 
-// confirmTimeout bounds the time of ConfirmShardCount.
+// confirmTimeout limits the duration of ConfirmShardCount.
 const confirmTimeout = 10 * time.Second
 
-// RecordShardCount records that the bus is cut into another number of shards than before. It returns false if another
-// process has just changed the number.
+// RecordShardCount changes the recorded number of shards from before to now. It returns false if another process has
+// just changed the number.
 func RecordShardCount(ctx context.Context, c Config, before, now int) (recorded bool, err error) {
 	source, err := scriptSource("record_shards")
 	if err != nil {
@@ -153,7 +152,7 @@ func RecordShardCount(ctx context.Context, c Config, before, now int) (recorded 
 		done, err := client.Eval(ctx, source, []string{k.shards()}, shardCountText(before), shardCountText(now)).Int()
 		recorded = done == 1
 		if replicas > 0 {
-			_ = client.Wait(ctx, replicas, copyTimeout).Err() // if a replica takes over without it, the next start says so
+			_ = client.Wait(ctx, replicas, copyTimeout).Err() // if a replica without the number takes over, the next start reports that
 		}
 		return err
 	})
@@ -163,7 +162,8 @@ func RecordShardCount(ctx context.Context, c Config, before, now int) (recorded 
 	return recorded, nil
 }
 
-// withClientOf calls f with a client of the server of a shard, and how many replicas have to confirm what it writes.
+// withClientOf calls f with a client of the server of a shard, and with the number of replicas that have to confirm
+// its writes.
 func withClientOf(c Config, f func(client *redis.Client, k keys, replicas int) error) error {
 	c = c.withDefaults()
 	d, err := server.NewDialer(server.Options{URL: c.URL, Tag: c.Tag, Dial: c.Dial})
@@ -174,8 +174,8 @@ func withClientOf(c Config, f func(client *redis.Client, k keys, replicas int) e
 	return errors.Join(f(client, newKeys(c.Prefix, c.Tag, client.Options().DB), d.ReplicasNeeded), client.Close(), d.Close())
 }
 
-// shardCountText returns how Redis keeps a number of shards. A bus that is not cut has no number, as in releases
-// without shards.
+// shardCountText returns the form in which Redis stores a number of shards. A bus with one shard has no number, as in
+// releases without shards.
 func shardCountText(n int) string {
 	if n <= 1 {
 		return ""
@@ -208,7 +208,7 @@ type KnownIDs struct {
 	IDs   []string
 }
 
-// ReadKnownIDs reads the ids of all messages that were published lately.
+// ReadKnownIDs reads the ids of all recently published messages.
 func (z *resizer) ReadKnownIDs(ctx context.Context) iter.Seq2[KnownIDs, error] {
 	return func(yield func(KnownIDs, error) bool) {
 		topics, err := z.inspector.Topics(ctx)

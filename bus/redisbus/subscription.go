@@ -26,7 +26,7 @@ type subscription struct {
 // notes about its leases and about names for which it waits, requests to forget, and events.
 func (n *subscription) listen(ctx context.Context) {
 	s := n.events
-	defer s.close() // so that Redis doesn't count a process that reads no more
+	defer s.close() // ends Redis' subscriptions of a process that reads no more
 	var retry backoff
 	tested := false
 	for tidied := time.Now(); ; {

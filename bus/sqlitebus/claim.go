@@ -9,7 +9,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// The shortest and longest wait between attempts to record a claim.
+// These are the shortest and the longest wait between attempts to record a claim.
 const (
 	minRetry = 50 * time.Millisecond
 	maxRetry = 2 * time.Second

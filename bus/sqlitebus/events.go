@@ -13,7 +13,7 @@ import (
 	"parley/bus"
 )
 
-// How many events are kept for watchers that come later or read slowly.
+// These constants limit the events that are kept for watchers that come later or read slowly.
 const (
 	maxFeedEvents  = 4096             // how many events of one feed are kept
 	maxEventsBytes = 8 << 20          // how many bytes the events of all feeds may take; one that is in two feeds counts twice

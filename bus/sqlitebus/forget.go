@@ -181,7 +181,7 @@ func (f *forgetter) forgetMail(ctx context.Context, p pickedRows) (n int, taken 
 	}
 	h := f.sched.seize(p.topic, p.key)
 	if h == nil {
-		return 0, false, nil // everything in it is settled
+		return 0, false, nil // all messages in it are settled
 	}
 	// A message that is committed but not in the mailbox yet counts as published after
 	// Forget was called, so it stays.
@@ -352,7 +352,7 @@ func (s *scheduler) handBack(h *seizure, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if h.endReason != nil {
-		return // closed meanwhile: the rows are right
+		return // the bus was closed meanwhile: the rows are right
 	}
 	x := h.box
 	s.endLease(h.lease, bus.ErrFenced)

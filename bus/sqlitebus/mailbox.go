@@ -9,11 +9,11 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// How much memory mailboxes may take. The first messages of a mailbox are kept in memory,
-// so that messages that are claimed soon after their publication are not read from disk.
-// All mailboxes share cacheBudget; beyond it only numbers are kept.
+// These constants limit the memory of mailboxes. The first messages of a mailbox are kept in memory, so that messages
+// that are claimed soon after their publication are not read from disk. All mailboxes share cacheBudget; beyond it
+// only numbers are kept.
 const (
-	cacheBudget = 8 << 20 // bytes
+	cacheBudget = 8 << 20 // in bytes
 	messageSize = 256     // about how many bytes a message takes in addition to its body
 )
 

@@ -19,10 +19,10 @@ type mailboxes struct {
 	log       *slog.Logger
 }
 
-// How much is read from disk at once.
+// These constants limit how much is read from disk at once.
 const (
-	pageMessages = 64        // messages at most
-	pageBytes    = 256 << 10 // about how many bytes at most
+	pageMessages = 64        // the most messages
+	pageBytes    = 256 << 10 // about the most bytes
 )
 
 const selectPage = `SELECT seq, id, urgent, not_before, published, body FROM message

@@ -7,14 +7,14 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// How far ahead of their use numbers are reserved on disk. With a reserve, a write is needed only when it
-// is used up, and a crash skips at most that many numbers.
+// These constants are how far ahead of their use numbers are reserved on disk. With a reserve, a write is needed only
+// when the reserve is used up, and a crash skips at most that many numbers.
 const (
 	clockAhead = 30 * time.Second
 	seqAhead   = 1 << 16
 )
 
-// The names in table meta.
+// These are the names in table meta.
 const (
 	metaClock = "clock" // no fence above this number was ever given out
 	metaSeq   = "seq"   // the highest sequence number that may have been given out

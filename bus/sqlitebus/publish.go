@@ -89,7 +89,7 @@ func (s *share) Write(tx *sqldb.Tx) (refused, err error) {
 	return nil, nil
 }
 
-// Stored reports whether the last Write has stored the message, and not found its id known.
+// Stored reports whether the last Write has stored the message. It has not if the id was known.
 func (s *share) Stored() bool { return s.arrival.box != nil }
 
 // End implements sqldb.Share: it shows the message to those who wait for mail, or forgets it.

@@ -22,7 +22,7 @@ type settlement struct {
 	lastSeq  int64 // the highest number of them
 	bytes    int   // how many bytes the bodies of the removed and buried messages take
 	removed  int   // how many messages are removed or buried
-	measured bool  // bytes and removed are known; otherwise write finds out
+	measured bool  // whether bytes and removed are known; otherwise write measures them
 	empties  bool  // whether it removes all messages of the mailbox, and all of them are known in memory
 	attempts int   // the attempts that write has stored
 }
@@ -150,7 +150,7 @@ func (s *scheduler) finishSettle(l *lease, st *settlement) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l.endReason != nil {
-		return // closed meanwhile: the rows are right, and nobody claims anymore
+		return // the bus was closed meanwhile: the rows are right, and nobody claims anymore
 	}
 	x := l.box
 	s.endLease(l, bus.ErrFenced)

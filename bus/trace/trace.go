@@ -40,16 +40,16 @@ func Of(message string) ID {
 }
 
 // OfWhole returns the trace of a message that no other message has caused, given its id. It is for ids whose part
-// before "#" isn't a message's id, such as those of notices to owners: they begin with an address, and Of could give
+// before "#" isn't a message's id, such as those of notices to owners: they begin with an address, so Of would give
 // all notices to that address one trace.
 func OfWhole(message string) ID {
 	sum := sha256.Sum256([]byte("trace\x00" + message))
 	return ID(sum[:16])
 }
 
-// Span returns the id of a span of that kind. what identifies it among those of its kind in the trace.
+// Span returns the id of a span of a kind. what distinguishes the span from others of its kind in the trace.
 func (id ID) Span(kind string, what ...string) SpanID {
-	sum := sha256.Sum256([]byte("span\x00" + id.String() + "\x00" + kind + "\x00" + strings.Join(what, "\x00"))) // ids have no NUL
+	sum := sha256.Sum256([]byte("span\x00" + id.String() + "\x00" + kind + "\x00" + strings.Join(what, "\x00"))) // NUL separates the parts, because ids contain none
 	return SpanID(sum[:8])
 }
 
@@ -65,21 +65,21 @@ func (id ID) Command(message string) SpanID { return id.Span("command", message)
 // A Kind says which side of an exchange a span is. The values are those of OpenTelemetry.
 type Kind int
 
-// The kinds of spans.
+// These are the kinds of spans.
 const (
 	Internal Kind = 1 // work within the bot
-	Server   Kind = 2 // something asks the bot
-	Client   Kind = 3 // the bot asks something
+	Server   Kind = 2 // a request to the bot
+	Client   Kind = 3 // a request by the bot
 )
 
 // A Span is a piece of work, with its beginning and its end.
 type Span struct {
 	Trace      ID
-	ID, Parent SpanID // Parent is zero if there is none
+	ID, Parent SpanID // Parent is zero for a span without a parent
 	Name       string
 	Kind       Kind
 	Start, End time.Time
-	// Failed is a code that says why the work failed; "" if it did not.
+	// Failed is the code of the failure, or "" if the work succeeded.
 	Failed     string
 	Attributes []Attribute
 	Events     []Event
@@ -100,7 +100,7 @@ type Attribute struct {
 	Key    string
 	Text   string
 	Number int64
-	// IsNumber says that the value is the Number.
+	// IsNumber reports whether the value is the Number.
 	IsNumber bool
 }
 
@@ -132,34 +132,34 @@ type Event struct {
 	At   time.Time
 }
 
-// A Link names a span of another trace that has to do with this one.
+// A Link refers to a related span of another trace.
 type Link struct {
 	Trace ID
 	Span  SpanID
 }
 
-// A Detail says what a Recorder wants to know.
+// A Detail says what a Recorder wants.
 type Detail int
 
-// The details, each of which includes the one before it.
+// These are the details, each of which includes the one before it.
 const (
 	Nothing Detail = iota // no spans
 	Spans                 // spans without texts
 	Texts                 // also what was said, and the arguments and results of calls, without secrets
 )
 
-// A Recorder takes spans.
+// A Recorder receives spans.
 type Recorder interface {
-	// Detail says what is wanted now. Whoever would make spans asks first.
+	// Detail returns what the recorder wants now. Callers check it before they create spans.
 	Detail() Detail
-	// Record takes spans that have ended. It returns at once, and may drop them.
+	// Record records spans that have ended. It returns at once, and may drop them.
 	Record(spans ...Span)
 }
 
 // IsOn reports whether a recorder, which may be nil, wants any spans.
 func IsOn(r Recorder) bool { return DetailOf(r) != Nothing }
 
-// DetailOf returns what a recorder wants to know: nothing, if it is nil.
+// DetailOf returns what a recorder wants, or Nothing if it is nil.
 func DetailOf(r Recorder) Detail {
 	if r == nil {
 		return Nothing

@@ -55,22 +55,22 @@ func (c *Cluster) Close() error {
 	return errors.Join(errs...)
 }
 
-// A round is what the nodes have said when they were last asked.
+// A round holds the answers of the nodes when they were last asked.
 type round struct {
 	done    chan struct{} // closed when the fields below are set
 	at      time.Time
 	answers []answer
 }
 
-// An answer is what one node says.
+// An answer is the answer of one node.
 type answer struct {
-	from  string // its address
+	from  string // the node's address
 	runID string
 	nodes []node
 	err   error
 }
 
-// self returns what the node says about itself; nil if it does not.
+// self returns the line of the answer about the node itself, or nil if there is none.
 func (a *answer) self() *node {
 	return a.findNode(func(n *node) bool { return n.hasFlag("myself") })
 }
@@ -89,7 +89,7 @@ func (a *answer) findNode(is func(*node) bool) *node {
 	return nil
 }
 
-// askNodes returns what the nodes say, which may be from a moment ago.
+// askNodes returns the answers of the nodes, which may be from a moment ago.
 func (c *Cluster) askNodes(ctx context.Context) ([]answer, error) {
 	c.mu.Lock()
 	r := c.latest
@@ -121,7 +121,7 @@ func (r *round) isOld() bool {
 	}
 }
 
-// addresses returns those of all nodes that are known after a round. The caller holds c.mu.
+// addresses returns the addresses of all nodes that are known after a round. The caller holds c.mu.
 func (c *Cluster) addresses(last *round) []string {
 	all := slices.Clone(c.seeds)
 	if last != nil {
@@ -150,7 +150,7 @@ func (c *Cluster) askEach(r *round, addresses []string) {
 	close(r.done)
 }
 
-// collectAnswers waits for n answers, or a moment longer than for most of them.
+// collectAnswers waits for n answers, but only a moment longer than for most of them.
 func collectAnswers(answers <-chan answer, n int) (got []answer) {
 	var enough <-chan time.Time
 	for len(got) < n {
@@ -194,7 +194,7 @@ func (c *Cluster) client(address string) *redis.Client {
 		o.Addr, o.PoolSize, o.MaxIdleConns, o.DialTimeout, o.ReadTimeout, o.WriteTimeout = address, 4, 1, askTimeout, askTimeout, askTimeout
 		client = redis.NewClient(&o)
 		if c.closed {
-			_ = client.Close() // so that its calls fail
+			_ = client.Close() // its calls then fail
 		}
 		c.clients[address] = client
 	}
@@ -213,10 +213,10 @@ type Finder struct {
 // Finder returns a finder of the master of a slot. Closing it does nothing.
 func (c *Cluster) Finder(slot int) *Finder { return &Finder{cluster: c, slot: slot} }
 
-// Close implements master.Finder. The Cluster's connections are for all finders.
+// Close implements master.Finder. It does nothing, because all finders share the Cluster's connections.
 func (*Finder) Close() error { return nil }
 
-// View implements master.Finder. What counts is how most of the masters answer, because they decide on a
+// View implements master.Finder. It returns the answer of the majority of the masters, because they decide on a
 // promotion.
 func (f *Finder) View(ctx context.Context) (v master.View, err error) {
 	answers, err := f.cluster.askNodes(ctx)
@@ -250,7 +250,8 @@ func (f *Finder) View(ctx context.Context) (v master.View, err error) {
 	return v, nil
 }
 
-// newestOwner returns the master of the slot by the newest answer, and that answer; nil if no answer names one.
+// newestOwner returns the master of the slot according to the newest answer, and that answer; nil if no answer names
+// one.
 func (f *Finder) newestOwner(answers []answer) (owner *node, by *answer) {
 	for i := range answers {
 		if named := answers[i].ownerOf(f.slot); named != nil && (owner == nil || named.epoch > owner.epoch) {
@@ -260,10 +261,10 @@ func (f *Finder) newestOwner(answers []answer) (owner *node, by *answer) {
 	return owner, by
 }
 
-// countVotes returns how many of the masters name that node as the one that serves the slot, and whether one of these
+// countVotes returns how many of the masters name that node as the master of the slot, and whether one of them
 // considers it down.
 func (f *Finder) countVotes(owner *node, answers []answer) (votes int, doubts bool) {
-	counted := map[string]bool{} // by the ids of those who answered: one may have several addresses
+	counted := map[string]bool{} // by node id, because a node may have several addresses
 	for i := range answers {
 		self, named := answers[i].self(), answers[i].ownerOf(f.slot)
 		if self == nil || named == nil || !self.isVoter() || counted[self.id] || named.id != owner.id || named.epoch != owner.epoch {

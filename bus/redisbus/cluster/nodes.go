@@ -11,7 +11,7 @@ import (
 type node struct {
 	id, address string
 	flags       []string
-	masterID    string // of a replica: the id of its master
+	masterID    string // for a replica: the id of its master
 	epoch       int64  // the number of the promotion that gave it its slots
 	slots       [][2]int
 }
@@ -32,10 +32,10 @@ func readNodes(text, from string) (nodes []node) {
 			continue
 		}
 		n := node{id: f[0], flags: strings.Split(f[2], ","), masterID: f[3]}
-		n.epoch, _ = strconv.ParseInt(f[6], 10, 64) // 0 if it cannot be read
+		n.epoch, _ = strconv.ParseInt(f[6], 10, 64) // 0 if it can't be parsed
 		n.address, _, _ = strings.Cut(f[1], "@")
 		if host, port, err := net.SplitHostPort(n.address); err == nil && host == "" && n.hasFlag("myself") {
-			host, _, _ = net.SplitHostPort(from) // a node that nobody has met yet does not know its own address
+			host, _, _ = net.SplitHostPort(from) // a node that has not met others yet does not know its own address
 			n.address = net.JoinHostPort(host, port)
 		}
 		for _, slots := range f[8:] {
@@ -48,8 +48,8 @@ func readNodes(text, from string) (nodes []node) {
 	return nodes
 }
 
-// readSlots reads a slot or a range of slots. It returns false for one that is about to move: until it has moved, it is
-// in one of the ranges, too.
+// readSlots parses a slot or a range of slots. It returns false for a slot that is about to move, because until it
+// has moved it is also in one of the ranges.
 func readSlots(text string) (s [2]int, ok bool) {
 	first, last, isRange := strings.Cut(text, "-")
 	if !isRange {

@@ -22,8 +22,8 @@ func Slot(tag string) int {
 	return int(crc % slotCount)
 }
 
-// Tags returns n hash tags whose slots are spread evenly over all slots, so that each node gets its part. They are
-// always the same for the same n, and the first is always 0.
+// Tags returns n hash tags whose slots are spread evenly over all slots, so that each node gets its part. The tags
+// for a number are always the same, and the first is always 0.
 func Tags(n int) (tags []string) {
 	taken := make([]bool, n)
 	for i := 0; len(tags) < n; i++ {

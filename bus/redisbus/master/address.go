@@ -13,7 +13,7 @@ import (
 // redis+SUFFIX://[USER:PASSWORD@]HOST:PORT,HOST:PORT/PATH?PARAMETERS, or rediss+SUFFIX:// for TLS.
 type Address struct {
 	Hosts []string // each as host:port
-	Path  string   // without the slash before it
+	Path  string   // the path without its slash
 	// ServerName is the name for which all certificates must be valid (tls_name). If it is "", each must
 	// be valid for the host that is dialed, for which others usually give an IP address.
 	ServerName string
@@ -60,8 +60,8 @@ func (a *Address) Take(parameter string) string {
 	return a.parameters.Get(parameter)
 }
 
-// Redis returns the address of one Redis in the form that its client takes, with the parameters that are
-// left. Its host is to be ignored.
+// Redis returns the address of one Redis in the form that its client accepts, with the remaining parameters. The
+// client must ignore its host.
 func (a *Address) Redis() string {
 	u := a.url
 	u.Host, u.Path, u.RawPath, u.RawQuery = a.Hosts[0], "", "", a.parameters.Encode()

@@ -16,7 +16,7 @@ type Cluster struct {
 	IDs     []string
 }
 
-// NewCluster starts a Cluster, and waits until its nodes could replace a master.
+// NewCluster starts a Cluster, and waits until its nodes are able to replace a master.
 func NewCluster(t testing.TB) *Cluster {
 	t.Helper()
 	x := &Cluster{}
@@ -52,7 +52,7 @@ func NewCluster(t testing.TB) *Cluster {
 	return x
 }
 
-// AwaitReplicas waits until all nodes agree, and each master has its replica.
+// AwaitReplicas waits until all nodes agree, and each master's replica is connected.
 func (x *Cluster) AwaitReplicas(t testing.TB) {
 	t.Helper()
 	for _, c := range x.Clients {
@@ -67,12 +67,13 @@ func (x *Cluster) AwaitReplicas(t testing.TB) {
 	}
 }
 
-// URL is the address of the Cluster, by two of its nodes.
+// URL returns the address of the Cluster, with two of its nodes.
 func (x *Cluster) URL() string {
 	return "redis+cluster://127.0.0.1:" + x.Nodes[0].Port + ",127.0.0.1:" + x.Nodes[4].Port
 }
 
-// Owner returns which node is the master of a slot, as the newest of the masters that claim it says.
+// Owner returns the index of the node that is the master of a slot, according to the newest of the masters that claim
+// the slot.
 func (x *Cluster) Owner(t testing.TB, slot int) (at int) {
 	t.Helper()
 	await(t, "a master of the slot", func() bool {
@@ -104,7 +105,7 @@ func (x *Cluster) Replica(t testing.TB, master int) (at int) {
 	t.Helper()
 	await(t, "a replica", func() bool {
 		for i, c := range x.Clients {
-			info, _ := c.Info(t.Context(), "replication").Result() // it may be away
+			info, _ := c.Info(t.Context(), "replication").Result() // the node may be away
 			if strings.Contains(info, "role:slave") && strings.Contains(info, "master_port:"+x.Nodes[master].Port+"\r") {
 				at = i
 				return true
@@ -115,7 +116,7 @@ func (x *Cluster) Replica(t testing.TB, master int) (at int) {
 	return at
 }
 
-// Move moves a slot with all of its keys to another master.
+// Move moves a slot with all its keys to another master.
 func (x *Cluster) Move(t testing.TB, slot, from, to int) {
 	t.Helper()
 	ctx := t.Context()

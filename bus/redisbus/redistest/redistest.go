@@ -1,5 +1,5 @@
-// Package redistest starts real Redis servers for tests, which may kill them: one, a master with a replica and Sentinels, or
-// a Cluster.
+// Package redistest starts real Redis servers for tests, which may kill them: a single server, a master with a
+// replica and Sentinels, or a Cluster.
 package redistest
 
 import (
@@ -20,19 +20,19 @@ import (
 )
 
 const (
-	// ProgramEnv names the variable with the program redis-server.
+	// ProgramEnv is the variable that contains the path of redis-server.
 	ProgramEnv = "PARLEY_TEST_REDIS_SERVER"
-	// howToRun says what a test needs that is skipped.
+	// howToRun is the reason for a skipped test.
 	howToRun = "this test needs Redis: install redis-server, or name it in " + ProgramEnv
 )
 
-// A Server is a Redis, or a Sentinel, of a test's own.
+// A Server is a Redis, or a Sentinel, that a test has started.
 type Server struct {
 	Port string
 
 	dir   string
 	args  []string
-	ready string // what it says when it is ready
+	ready string // the line it prints when it is ready
 	cmd   *exec.Cmd
 }
 
@@ -43,15 +43,15 @@ func program() (string, error) {
 	return exec.LookPath("redis-server")
 }
 
-// Start starts a Redis with more arguments; the caller has to call Remove. The error is exec.ErrNotFound if there is no
-// program.
+// Start starts a Redis with additional arguments. The caller has to call Remove. The error is exec.ErrNotFound if
+// redis-server isn't installed.
 func Start(args ...string) (*Server, error) {
 	s, err := newServer("Ready to accept connections")
 	if err != nil {
 		return nil, err
 	}
-	// Every write reaches the kernel before it is answered, so that what is killed loses nothing. With everysec it would be
-	// held back while the disk is slow.
+	// Every write reaches the kernel before it is answered, so a killed server loses nothing. With everysec, writes
+	// would be delayed while the disk is slow.
 	s.args = append([]string{
 		"--port", s.Port, "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "yes", "--appendfsync", "no",
 		"--maxmemory-policy", "noeviction", "--logfile", "", "--daemonize", "no",
@@ -80,7 +80,7 @@ func freePort() (string, error) {
 	return port, errors.Join(err, l.Close())
 }
 
-// New starts a Redis that is removed after the test. Without the program, the test is skipped.
+// New starts a Redis that is removed after the test. It skips the test if redis-server isn't installed.
 func New(t testing.TB, args ...string) *Server {
 	t.Helper()
 	s, err := Start(args...)
@@ -103,7 +103,7 @@ func (s *Server) removedAfter(t testing.TB, err error) *Server {
 	return s
 }
 
-// URL is the server's address, with the password that its arguments set.
+// URL returns the server's address, with the password in its arguments.
 func (s *Server) URL() string {
 	user := ""
 	if i := slices.Index(s.args, "--requirepass"); i >= 0 {
@@ -112,7 +112,7 @@ func (s *Server) URL() string {
 	return "redis://" + user + "127.0.0.1:" + s.Port
 }
 
-// Restart starts the server over the data that it has, and waits until it says that it is ready.
+// Restart starts the server with its existing data, and waits until it is ready.
 func (s *Server) Restart() error {
 	name, err := program()
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *Server) Restart() error {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		said = append(said, lines.Text())
 		if strings.Contains(lines.Text(), s.ready) {
-			go drain(lines) // ends with the process
+			go drain(lines) // this goroutine ends with the process
 			return nil
 		}
 	}
@@ -151,7 +151,7 @@ func (s *Server) Signal(t testing.TB, what syscall.Signal) {
 	}
 }
 
-// Kill ends the server as a crash would.
+// Kill ends the server like a crash.
 func (s *Server) Kill() error {
 	if s.IsDead() {
 		return nil
@@ -171,7 +171,7 @@ func (s *Server) IsDead() bool { return s.cmd == nil || s.cmd.ProcessState != ni
 // Remove ends the server and removes its data.
 func (s *Server) Remove() error { return errors.Join(s.Kill(), os.RemoveAll(s.dir)) }
 
-// Client returns a connection of the test's own.
+// Client returns a client of the server for the test.
 func (s *Server) Client(t testing.TB) *redis.Client {
 	t.Helper()
 	o, err := redis.ParseURL(s.URL())
@@ -187,7 +187,7 @@ func (s *Server) Client(t testing.TB) *redis.Client {
 // patience is how long servers may take to agree.
 const patience = 2 * time.Minute
 
-// await waits until a condition holds, and fails the test if it does not in time.
+// await waits until a condition is true, and fails the test if that takes too long.
 func await(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !cond(); {

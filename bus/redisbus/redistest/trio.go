@@ -10,10 +10,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// MasterName is what the Sentinels call the master.
+// MasterName is the name of the master in the Sentinels' settings.
 const MasterName = "mail"
 
-// A Trio is three Sentinels over a master and a replica.
+// A Trio is a group of three Sentinels that watch a master and a replica.
 type Trio struct {
 	Nodes     []*Server // the first is the first master
 	Sentinels []*Server
@@ -44,7 +44,7 @@ func NewTrio(t testing.TB, more ...string) *Trio {
 	return x
 }
 
-// NewSentinel starts a Sentinel over the master at a port; more are lines of its settings.
+// NewSentinel starts a Sentinel that watches the master at a port. more are lines of its settings.
 func NewSentinel(t testing.TB, master string, more ...string) *Server {
 	t.Helper()
 	s, err := newServer("+monitor master")
@@ -62,14 +62,14 @@ func NewSentinel(t testing.TB, master string, more ...string) *Server {
 	return s.removedAfter(t, s.Restart())
 }
 
-// Replicas returns how many replicas are in touch with a master.
+// Replicas returns how many replicas are connected to a master.
 func (x *Trio) Replicas(t testing.TB, c *redis.Client) int {
 	t.Helper()
-	info, _ := c.Info(t.Context(), "replication").Result() // it may be away
+	info, _ := c.Info(t.Context(), "replication").Result() // the master may be away
 	return strings.Count(info, "state=online")
 }
 
-// URL is the address of the Trio.
+// URL returns the address of the Trio.
 func (x *Trio) URL() string {
 	var hosts []string
 	for _, s := range x.Sentinels {
@@ -78,7 +78,7 @@ func (x *Trio) URL() string {
 	return "redis+sentinel://" + strings.Join(hosts, ",") + "/" + MasterName
 }
 
-// Master returns the node that the first Sentinel names.
+// Master returns the node that the first Sentinel names as the master.
 func (x *Trio) Master(t testing.TB) *Server {
 	t.Helper()
 	said, err := x.Clients[0].GetMasterAddrByName(t.Context(), MasterName).Result()
@@ -94,7 +94,7 @@ func (x *Trio) Master(t testing.TB) *Server {
 	return nil
 }
 
-// AwaitMaster waits until the Sentinels name another master than this.
+// AwaitMaster waits until the Sentinels name another master.
 func (x *Trio) AwaitMaster(t testing.TB, than *Server) {
 	t.Helper()
 	for i := range x.Clients {
@@ -105,7 +105,7 @@ func (x *Trio) AwaitMaster(t testing.TB, than *Server) {
 	}
 }
 
-// AwaitReplica waits until the master has its replica.
+// AwaitReplica waits until the master's replica is connected.
 func (x *Trio) AwaitReplica(t testing.TB) {
 	t.Helper()
 	c := x.Master(t).Client(t)

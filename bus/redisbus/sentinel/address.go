@@ -18,9 +18,8 @@ const defaultPort = "26379"
 // redis+sentinel://[USER:PASSWORD@]HOST:PORT,HOST:PORT/NAME?PARAMETERS. Its hosts are those of the Sentinels.
 type Address struct {
 	master.Address
-	Name string // what the Sentinels call the master
-	// User and Password are for the Sentinels (sentinel_user, sentinel_password). Those before
-	// the @ are Redis' own.
+	Name string // the master's name in the Sentinels' settings
+	// User and Password are for the Sentinels (sentinel_user, sentinel_password). Those before the @ are for Redis.
 	User, Password string
 }
 

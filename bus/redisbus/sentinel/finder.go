@@ -23,7 +23,7 @@ const askTimeout = time.Second
 type Finder struct {
 	name      string
 	addresses []string
-	clients   []*redis.SentinelClient // of the Sentinel with that address
+	clients   []*redis.SentinelClient // clients of the Sentinels, in the order of the addresses
 	asking    sync.WaitGroup
 
 	mu     sync.Mutex
@@ -59,7 +59,7 @@ func (f *Finder) Close() error {
 	return errors.Join(errs...)
 }
 
-// An answer is what one Sentinel says.
+// An answer is the answer of one Sentinel.
 type answer struct {
 	view  master.View
 	epoch int64 // the number of the promotion that made it the master
@@ -86,7 +86,7 @@ func (f *Finder) View(ctx context.Context) (v master.View, err error) {
 			agree++
 		}
 		if agree == most {
-			break // the others need not be waited for
+			break // the remaining answers don't matter
 		}
 	}
 	v.Stable, v.Asked = v.Stable && agree == most, len(f.clients)
@@ -128,13 +128,14 @@ func (f *Finder) ask(ctx context.Context, c *redis.SentinelClient) (a answer) {
 	}
 	a.view.Master = net.JoinHostPort(said["ip"], said["port"])
 	a.view.RunID = said["runid"]
-	a.view.Replicas, _ = strconv.Atoi(said["num-slaves"]) // 0 if it does not say
+	a.view.Replicas, _ = strconv.Atoi(said["num-slaves"]) // 0 if the answer has no number
 	a.view.Stable = said["flags"] == "master"
 	a.epoch, _ = strconv.ParseInt(said["config-epoch"], 10, 64)
 	return a
 }
 
-// explain replaces the error of a Sentinel that refuses to answer by one that says what is wrong.
+// explain returns, for a Sentinel that refuses to answer, an error that says what is wrong, and any other error
+// unchanged.
 func (f *Finder) explain(err error) error {
 	says := func(begins ...string) bool {
 		for _, b := range begins {

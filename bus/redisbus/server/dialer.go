@@ -39,13 +39,13 @@ type Dialer struct {
 	ReplicasNeeded int           // how many replicas have to confirm what is written
 
 	clustered  bool
-	ownCluster *cluster.Cluster // to be closed; nil if it is shared
+	ownCluster *cluster.Cluster // set if this Dialer has to close it; nil if it is shared
 	dial       func(ctx context.Context, network, address string) (net.Conn, error)
 	hungUp     <-chan struct{}
 
 	mu        sync.Mutex
 	open      map[*trackedConn]bool
-	master    string    // the one that was dialed last, if there is a Finder
+	master    string    // the master that was dialed last, if there is a Finder
 	closedAll time.Time // when all connections were last closed
 }
 
@@ -169,7 +169,7 @@ func IsAnswer(err error) bool {
 func checkMaster(ctx context.Context, c *redis.Conn) error {
 	role, err := c.Do(ctx, "role").Slice()
 	if err != nil {
-		if IsAnswer(err) { // this user may not ask
+		if IsAnswer(err) { // this user may not ask for the role
 			return nil
 		}
 		return err
@@ -298,6 +298,6 @@ func (d *Dialer) hangUpWhere(match func(address string) bool) {
 	}
 	d.mu.Unlock()
 	for _, c := range those {
-		_ = c.Close() // whoever uses the connection gets the error
+		_ = c.Close() // the user of the connection gets the error
 	}
 }

@@ -17,7 +17,7 @@ type Health struct {
 	Info
 	// Fsync is appendfsync: always, everysec or no; "" if the server does not tell.
 	Fsync      string
-	AOFFails   bool   // whether it could not write its append-only file when it last tried
+	AOFFails   bool   // whether its last write of the append-only file failed
 	Replica    bool   // whether it is a replica of another server
 	UsedMemory int64  // bytes in use
 	MaxMemory  int64  // maxmemory; 0 means no limit

@@ -78,7 +78,7 @@ func (d *Dialer) Inspect(ctx context.Context, client *redis.Client) (s Info, err
 	}
 	s.Clustered = d.clustered
 	if s.Mode == "sentinel" {
-		return s, nil // it has no clock to ask for
+		return s, nil // a Sentinel can't tell its time
 	}
 	start := time.Now()
 	now, err := client.Time(ctx).Result()
@@ -114,12 +114,12 @@ func readInfo(info string) (s Info, loading bool) {
 	return s, loading
 }
 
-// Timeouts, and the size of the pool of connections.
+// These are the timeouts, and the size of the pool of connections.
 const (
 	dialTimeout = 2 * time.Second
 	callTimeout = 3 * time.Second
 	dialRetry   = 50 * time.Millisecond
-	// loadingRetry is the wait between two looks whether the server has loaded its data.
+	// loadingRetry is the wait between two checks whether the server has loaded its data.
 	loadingRetry = 250 * time.Millisecond
 	// After as many failed dials as the pool has places, go-redis dials only once a
 	// second. Leases cannot wait for that, so the pool is large. Few of its places

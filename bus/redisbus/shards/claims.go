@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// askNextAfter is how long a caller who waits for mail waits for the shards that have been asked before one more is asked.
-	// Where all have mail, a process then takes from one after the other, and not from all more than it wants.
+	// askNextAfter is how long a waiting caller waits for the shards that were asked before one more is asked. So if
+	// all shards have mail, a process takes from one after another, and not more than it wants from all at once.
 	askNextAfter = 500 * time.Microsecond
-	// keepAskingFor is how long shards go on being asked after the last caller has got its leases: most callers come back at
-	// once.
+	// keepAskingFor is how long shards are still asked after the last caller got its leases, because most callers come
+	// back at once.
 	keepAskingFor = 10 * time.Millisecond
 )
 
-// claims has this process's callers of Claim. For each topic for which some wait, collect asks the shards.
+// claims holds this process's callers of Claim. For each topic that some wait for, collect asks the shards.
 type claims struct {
 	shards   []*redisbus.Bus
 	counting *counting
@@ -36,9 +36,9 @@ type topicClaims struct {
 	topic      bus.Topic
 	waiters    []*waiter
 	spare      []bus.Lease   // leases that came when nobody waited anymore
-	collecting bool          // collect runs
+	collecting bool          // whether collect runs
 	changed    chan struct{} // has a value when a caller has come or left
-	next       int           // the shard that is asked next
+	next       int           // the shard to ask next
 }
 
 // A waiter is a caller who waits for leases.
@@ -112,15 +112,15 @@ func (c *claims) join(topic bus.Topic, w *waiter) *topicClaims {
 	return t
 }
 
-// signal has collect look at the callers again.
+// signal makes collect check the callers again.
 func (t *topicClaims) signal() {
 	select {
 	case t.changed <- struct{}{}:
-	default: // it will look anyway
+	default: // collect will check them anyway
 	}
 }
 
-// grant gives leases, and spare ones, to the callers that wait, and keeps the rest. The caller holds claims.mu.
+// grant gives leases, and spare ones, to the waiting callers, and keeps the rest. The caller holds claims.mu.
 func (t *topicClaims) grant(leases []bus.Lease) {
 	t.spare = append(t.spare, leases...)
 	for len(t.waiters) > 0 && len(t.spare) > 0 {
@@ -134,7 +134,7 @@ func (t *topicClaims) grant(leases []bus.Lease) {
 	}
 }
 
-// wanted returns how many leases the callers want that wait.
+// wanted returns how many leases the waiting callers want.
 func (c *claims) wanted(t *topicClaims) (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,7 +144,7 @@ func (c *claims) wanted(t *topicClaims) (n int) {
 	return n
 }
 
-// A shardAnswer is what one shard has granted.
+// A shardAnswer contains the leases that one shard has granted.
 type shardAnswer struct {
 	shard  int
 	leases []bus.Lease
@@ -212,7 +212,7 @@ func (c *claims) askNextShard(ctx context.Context, t *topicClaims, asked map[int
 	})
 }
 
-// passOn passes on what a shard has granted.
+// passOn passes the leases that a shard has granted to the waiting callers.
 func (c *claims) passOn(t *topicClaims, a shardAnswer) {
 	leases := make([]bus.Lease, len(a.leases))
 	for i, l := range a.leases {
@@ -223,8 +223,8 @@ func (c *claims) passOn(t *topicClaims, a shardAnswer) {
 	t.grant(leases)
 }
 
-// finish waits for the shards that were told to stop, and gives back what nobody waits for. It returns false if somebody
-// has come meanwhile.
+// finish waits for the shards that were told to stop, and gives back leases that nobody waits for. It returns false
+// if a caller has come meanwhile.
 func (c *claims) finish(t *topicClaims, answers <-chan shardAnswer, asked int) bool {
 	for range asked {
 		if a := <-answers; a.err == nil {

@@ -24,7 +24,7 @@ func (g letterPlace) compare(other letterPlace) int {
 	return cmp.Or(cmp.Compare(g.place, other.place), cmp.Compare(g.shard, other.shard))
 }
 
-// findDeadLetter returns where a dead letter is; bus.ErrNotFound if no shard has it.
+// findDeadLetter returns the place of a dead letter, or bus.ErrNotFound if no shard has it.
 func (b *Bus) findDeadLetter(ctx context.Context, topic bus.Topic, id string) (letterPlace, error) {
 	found := letterPlace{shard: -1}
 	places, err := collectFromShards(b, func(shard *redisbus.Bus) (int64, error) {
@@ -55,7 +55,7 @@ func (b *Bus) NewestDeadLetters(ctx context.Context, topic bus.Topic, before str
 	return b.listDeadLetters(ctx, topic, before, limit, true)
 }
 
-// maxPlace is above all places, and exact in Redis' numbers.
+// maxPlace is greater than all places, and exact in Redis' numbers.
 const maxPlace = 1 << 53
 
 // listDeadLetters reads a page of dead letters that follow the one with the id beyond; "" for the first page. Each shard reads a
@@ -81,7 +81,7 @@ func (b *Bus) listDeadLetters(ctx context.Context, topic bus.Topic, beyond strin
 	var all []buried
 	pages := make([][]redisbus.BuriedLetter, len(b.all))
 	err := b.forEachShard(func(i int, shard *redisbus.Bus) (err error) {
-		passed := (letterPlace{i, from.place}).compare(from)*order <= 0 // what has this place in this shard was listed before
+		passed := (letterPlace{i, from.place}).compare(from)*order <= 0 // the letter with this place in this shard was listed before
 		pages[i], err = shard.BuriedFrom(ctx, topic, from.place, passed, limit, newest)
 		return err
 	})

@@ -7,7 +7,8 @@ import (
 	"parley/bus"
 )
 
-// Emit implements bus.Events: the event goes to the shard of its session, which passes on what is for the server's feed.
+// Emit implements bus.Events: the event goes to the shard of its session, which forwards events for the server's
+// feed.
 func (b *Bus) Emit(e bus.Event) {
 	if e.Session == "" {
 		b.all[0].Emit(e)
@@ -32,7 +33,7 @@ func (b *Bus) HeldEvents(ctx context.Context, feed bus.Feed) ([]bus.Event, error
 	return b.all[0].HeldEvents(ctx, feed)
 }
 
-// Subscribe implements bus.Events. A channel has turns of all shards, so its feed is joined from all.
+// Subscribe implements bus.Events. A channel has turns in all shards, so its feed is merged from all of them.
 func (b *Bus) Subscribe(ctx context.Context, feed bus.Feed, after uint64) (iter.Seq2[bus.Event, error], error) {
 	key, ofSession := sessionOf(feed)
 	switch {

@@ -23,7 +23,7 @@ func NewImporter(ctx context.Context, b *Bus, id string) (*Importer, error) {
 	return &Importer{b, all}, nil
 }
 
-// importerOf returns the importer of the shard to which a key belongs.
+// importerOf returns the importer of the shard that a key belongs to.
 func (in *Importer) importerOf(key string) *redisbus.Importer {
 	return in.all[shardIndex(key, len(in.all))]
 }
@@ -43,8 +43,8 @@ func (in *Importer) AddDead(ctx context.Context, m redisbus.StoredMessage) error
 	return in.importerOf(m.Message.Key).AddDead(ctx, m)
 }
 
-// AddKnown records that messages with these ids were published on a day. In which mailboxes they were is not known, so
-// each shard knows all.
+// AddKnown records that messages with these ids were published on a day. Their mailboxes are not known, so each shard
+// gets all ids.
 func (in *Importer) AddKnown(ctx context.Context, topic bus.Topic, day int64, ids []string) error {
 	return in.bus.forEachShard(func(i int, _ *redisbus.Bus) error { return in.all[i].AddKnown(ctx, topic, day, ids) })
 }
@@ -62,7 +62,7 @@ func (in *Importer) Messages(ctx context.Context) iter.Seq2[redisbus.StoredMessa
 	}
 }
 
-// AwaitDurable waits until the servers say that what they have is on their disks.
+// AwaitDurable waits until all servers have their data on disk.
 func (in *Importer) AwaitDurable(ctx context.Context) error {
 	return in.bus.forEachShard(func(i int, _ *redisbus.Bus) error { return in.all[i].AwaitDurable(ctx) })
 }

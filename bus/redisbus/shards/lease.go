@@ -12,8 +12,8 @@ import (
 	"parley/bus/redisbus"
 )
 
-// A lease is a lease of one shard. What it works for is counted in the shard of the group, which may be another: that
-// shard cannot see whether the lease still holds, so the holder has to say so again and again.
+// A lease is a lease of one shard. The shard of its group, which may be another one, counts it for the group. That
+// shard can't see whether the lease is still held, so the holder has to report it again and again.
 type lease struct {
 	bus.Lease
 	counting *counting
@@ -24,7 +24,7 @@ type lease struct {
 
 var _ bus.CountedLease = (*lease)(nil)
 
-// name returns what names the lease among those of its group.
+// name returns the name that distinguishes the lease within its group.
 func (l *lease) name() string {
 	c := l.Claim()
 	return string(c.Topic) + " " + strconv.FormatInt(c.Fence, 10) + " " + c.Key
@@ -38,7 +38,7 @@ func (l *lease) Begin(ctx context.Context, q bus.Quota) error {
 	if err := l.leaveOtherGroup(ctx, q.Group); err != nil {
 		return err
 	}
-	// It counts from here on, even if the answer is lost.
+	// From here on the lease counts, even if the answer is lost.
 	l.counting.add(l, q.Group)
 	err := l.counting.shardOf(q.Group).Count(ctx, q, l.name())
 	if over := (*bus.QuotaError)(nil); errors.Is(err, bus.ErrBusy) || errors.As(err, &over) {
@@ -73,7 +73,8 @@ func (l *lease) swapGroup(group string) (last string) {
 	return last
 }
 
-// Settle implements bus.Lease. The lease stops counting at the same time: if that fails, it does so soon by itself.
+// Settle implements bus.Lease. It also stops counting the lease; if that fails, the lease soon stops counting by
+// itself.
 func (l *lease) Settle(ctx context.Context, end bus.End) error {
 	var leaving sync.WaitGroup
 	leaving.Go(func() { _ = l.Leave(ctx) })
@@ -81,21 +82,21 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 	return l.Lease.Settle(ctx, end)
 }
 
-// giveBack ends the lease before anybody has worked under it.
+// giveBack ends the lease before any work was done under it.
 func (l *lease) giveBack() {
 	if shard, ok := l.Lease.(interface{ GiveBack() }); ok {
 		shard.GiveBack()
 	}
 }
 
-// counting keeps the leases of this process counted that work for groups.
+// counting keeps those leases of this process counted that work for groups.
 type counting struct {
 	all     []*redisbus.Bus
 	stop    context.CancelFunc
 	stopped chan struct{}
 
 	mu     sync.Mutex
-	groups map[*lease]string // for which each is counted
+	groups map[*lease]string // the group for which each lease is counted
 }
 
 func startCounting(ctx context.Context, all []*redisbus.Bus) *counting {
@@ -105,7 +106,7 @@ func startCounting(ctx context.Context, all []*redisbus.Bus) *counting {
 	return c
 }
 
-// close ends the counting. The leases that are counted still stop counting soon.
+// close ends the counting. Leases that are still counted soon stop counting.
 func (c *counting) close() {
 	c.stop()
 	<-c.stopped
@@ -138,7 +139,7 @@ func (c *counting) keepCounted(ctx context.Context) {
 		}
 		var calls sync.WaitGroup
 		for shard, leases := range c.countedByShard() {
-			// If this fails, the next round does it, or the leases stop counting too early: then more may begin.
+			// If this fails, the next round repeats it, or the leases stop counting too early and more work may begin.
 			calls.Go(func() { _ = shard.KeepCounted(ctx, leases) })
 		}
 		calls.Wait()

@@ -9,7 +9,7 @@ import (
 	"parley/bus/redisbus"
 )
 
-// Open opens a bus that is cut into n shards, at least two. Prepare must have been called for the same number.
+// Open opens a bus with n shards, at least two. Prepare must have been called for the same number.
 func Open(ctx context.Context, c redisbus.Config, n int) (*Bus, error) {
 	s, err := redisbus.OpenShards(ctx, c, n)
 	if err != nil {
@@ -22,9 +22,9 @@ func Open(ctx context.Context, c redisbus.Config, n int) (*Bus, error) {
 	return &Bus{claims: newClaims(s.Buses, counting), shards: s, all: s.Buses, counting: counting}, nil
 }
 
-// Prepare makes sure that the bus in Redis is cut into n shards, before it is opened. A bus that was never used is cut
-// as wanted. One that is cut into another number is cut anew if it is drained and no process has it open; otherwise
-// Prepare returns redisbus.ErrShards with what is in the way.
+// Prepare makes sure that the bus in Redis has n shards, before it is opened. A bus that was never used gets that
+// number. A bus with another number is changed if it is drained and no process has it open; otherwise Prepare returns
+// redisbus.ErrShards with what is in the way.
 func Prepare(ctx context.Context, c redisbus.Config, n int) error {
 	if n > maxShards {
 		return fmt.Errorf("open bus: %d shards are too many: each process has three connections for each; the most is %d", n, maxShards)
@@ -45,11 +45,11 @@ func Prepare(ctx context.Context, c redisbus.Config, n int) error {
 	return recut(ctx, c, was, n)
 }
 
-// maxShards is the most shards into which a bus may be cut.
+// maxShards is the largest number of shards of a bus.
 const maxShards = 256
 
-// recut cuts a drained bus into another number of shards. The number is changed last, so if recut ends early, the next
-// start does it all again.
+// recut changes the number of shards of a drained bus. It records the number last, so if it is interrupted, the next
+// start repeats everything.
 func recut(ctx context.Context, c redisbus.Config, was, n int) (err error) {
 	old, err := redisbus.OpenShards(ctx, c, was)
 	if err != nil {
@@ -81,7 +81,7 @@ func recut(ctx context.Context, c redisbus.Config, was, n int) (err error) {
 	if err != nil {
 		return err
 	}
-	// Whoever began to listen before this reads the old number afterwards, or is seen here.
+	// A process that began to listen before this reads the old number afterwards, or is seen here.
 	names, err := fresh.Buses[0].Processes(ctx)
 	if err != nil || len(names) > 2 {
 		_, undone := redisbus.RecordShardCount(ctx, c, n, was)
@@ -90,12 +90,12 @@ func recut(ctx context.Context, c redisbus.Config, was, n int) (err error) {
 	return nil
 }
 
-// refuseRecut returns an ErrShards that says why the bus cannot be cut anew.
+// refuseRecut returns an ErrShards that says why the number of shards can't be changed.
 func refuseRecut(was, n int, format string, args ...any) error {
 	return fmt.Errorf("%w: %d instead of %d; to cut it anew: "+format, append([]any{redisbus.ErrShards, was, n}, args...)...)
 }
 
-// checkDrained returns ErrShards if there is anything that other shards would not have.
+// checkDrained returns ErrShards if the bus contains anything that the new shards would not have.
 func checkDrained(ctx context.Context, old *redisbus.Shards, n int) error {
 	var mailboxes, deadLetters int64
 	for _, shard := range old.Buses {
@@ -112,8 +112,8 @@ func checkDrained(ctx context.Context, old *redisbus.Shards, n int) error {
 	return nil
 }
 
-// carryOver copies what a drained bus still has to know: which messages were published lately, and above which number all
-// others have to be. The new shard of a message is not known, so each knows all.
+// carryOver copies what even a drained bus has to know: which messages were published lately, and the number above
+// which all new ones must be. The new shard of a known id can't be determined, so all shards get all ids.
 func carryOver(ctx context.Context, old, fresh *redisbus.Shards) error {
 	var clock int64
 	for _, shard := range old.Buses {

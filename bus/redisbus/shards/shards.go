@@ -1,14 +1,14 @@
 // Package shards makes one bus of several buses in Redis, among which the mailboxes are divided.
 //
-// All of a bus in Redis has one hash tag, so one server does all of its work. A bus that is cut into shards has a
-// hash tag for each, and the nodes of a Redis Cluster carry them side by side. A mailbox belongs to the shard that the
-// hash of its key chooses, as a held name and a group of counted leases do; every promise about one of these is kept by
-// the bus of its shard. An id of a message is known in the shard of its mailbox: the same id in a mailbox of another
+// All keys of a bus in Redis have one hash tag, so one server does all of its work. A bus in shards has a hash tag
+// for each shard, and the nodes of a Redis Cluster share the shards. The hash of a mailbox's key determines its
+// shard; the same is true of a held name and of a group of counted leases. Every promise about one of these is kept
+// by the bus of its shard. A message's id is known in the shard of its mailbox: the same id in a mailbox of another
 // shard is another message.
 //
-// The files, in reading order: shards.go divides; open.go checks into how many shards the bus is cut; claims.go waits for
-// the mail of all shards; lease.go counts the leases of groups; events.go joins feeds; inspect.go and dead_letters.go join
-// what is read; import.go imports what another bus keeps.
+// The files, in reading order: shards.go divides; open.go checks the number of shards; claims.go waits for the mail
+// of all shards; lease.go counts the leases of groups; events.go merges feeds; inspect.go and dead_letters.go merge
+// what is read; import.go imports the content of another bus.
 package shards
 
 import (
@@ -26,7 +26,7 @@ import (
 type Bus struct {
 	*claims
 	shards   *redisbus.Shards
-	all      []*redisbus.Bus // all shards; the first has what belongs to no mailbox
+	all      []*redisbus.Bus // all shards; the first also has what belongs to no mailbox
 	counting *counting
 }
 
@@ -43,17 +43,17 @@ var _ interface {
 	bus.Forgetter
 } = (*Bus)(nil)
 
-// shardOf returns the shard to which a key belongs.
+// shardOf returns the shard that a key belongs to.
 func (b *Bus) shardOf(key string) *redisbus.Bus { return b.all[shardIndex(key, len(b.all))] }
 
 // shardIndex returns which of n shards a key belongs to.
 func shardIndex(key string, n int) int {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(key)) // never fails
+	_, _ = h.Write([]byte(key)) // Write never fails
 	return int(h.Sum64() % uint64(n))
 }
 
-// Count returns into how many shards the bus is cut.
+// Count returns the number of shards of the bus.
 func (b *Bus) Count() int { return len(b.all) }
 
 // Publish implements bus.Bus.
@@ -75,7 +75,7 @@ func (b *Bus) Held() (names []string) {
 		names = append(names, shard.Held()...)
 	}
 	slices.Sort(names)
-	return slices.Compact(names) // each shard has its own repair
+	return slices.Compact(names) // each shard holds its own name for repairs
 }
 
 // Pause implements bus.Pauser: it pauses the topic in all shards, though not at the same moment.
@@ -88,8 +88,8 @@ func (b *Bus) Writable(ctx context.Context) error {
 	return b.forEachShard(func(_ int, shard *redisbus.Bus) error { return shard.Writable(ctx) })
 }
 
-// Forget implements bus.Forgetter. Each shard forgets the sessions that it has, and the first all: it has the server's
-// feed.
+// Forget implements bus.Forgetter. Each shard forgets the events of its own sessions, and the first shard those of
+// all, because it has the server's feed.
 func (b *Bus) Forget(ctx context.Context, match func(bus.Topic, bus.Message) bool, sessions ...string) (done bus.Forgotten, err error) {
 	bySession := make([][]string, len(b.all))
 	bySession[0] = sessions
@@ -98,7 +98,7 @@ func (b *Bus) Forget(ctx context.Context, match func(bus.Topic, bus.Message) boo
 			bySession[i] = append(bySession[i], key)
 		}
 	}
-	for i, shard := range b.all { // one after the other, because match is called from one goroutine at a time
+	for i, shard := range b.all { // one after another, because match is called from one goroutine at a time
 		part, err := shard.Forget(ctx, match, bySession[i]...)
 		done.Messages += part.Messages
 		done.DeadLetters += part.DeadLetters

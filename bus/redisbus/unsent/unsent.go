@@ -30,11 +30,11 @@ type Buffer struct {
 // Feeds says to which of its feeds an event is sent by this process's connection.
 type Feeds int
 
-// An event goes to all of its feeds unless the server's feed is on another server than those of its session.
+// An event goes to all of its feeds, unless the server's feed is on another server than the feeds of its session.
 const (
 	AllFeeds   Feeds = iota
-	OwnFeeds         // those of the session and of the channel
-	ServerFeed       // the server's; the event has the form that ForServer returns
+	OwnFeeds         // the feeds of the session and of the channel
+	ServerFeed       // the server's feed; the event has the form that ForServer returns
 )
 
 // An entry is an event that waits.

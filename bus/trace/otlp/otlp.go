@@ -2,9 +2,9 @@
 //
 // otlp.go keeps spans until they are sent, in batches; request.go sends a batch once; encode.go writes it as JSON.
 //
-// Nobody waits for a collector: whoever records a span only adds it to a list. If the collector doesn't accept the spans
-// in time, the list grows to its limit, and then further spans are dropped and counted. What a process has not sent
-// when it is killed is lost.
+// Recording a span never waits for the collector: it only adds the span to a list. If the collector doesn't accept
+// the spans in time, the list grows to its limit, and then further spans are dropped and counted. Spans that a
+// process has not sent when it is killed are lost.
 package otlp
 
 import (
@@ -18,34 +18,34 @@ import (
 )
 
 const (
-	maxWaiting   = 4096             // spans that wait to be sent
-	maxBatch     = 256              // spans in a request
-	gatherFor    = time.Second      // how long a span waits for others that go with it
-	giveUpAfter  = 5 * time.Minute  // how long the same spans are tried
-	firstRetry   = time.Second      // after the first failure; twice as long after each further one
-	maxRetryWait = 30 * time.Second // between two tries, unless the collector asks for more time
+	maxWaiting   = 4096             // how many spans may wait to be sent
+	maxBatch     = 256              // how many spans a request contains at most
+	gatherFor    = time.Second      // how long a span waits for others to be sent with it
+	giveUpAfter  = 5 * time.Minute  // how long sending the same spans is tried
+	firstRetry   = time.Second      // the wait after the first failure; it doubles after each further one
+	maxRetryWait = 30 * time.Second // the longest wait between two tries, unless the collector asks for more
 	flushTime    = 3 * time.Second  // how long spans may still be sent when the process ends
 )
 
-// A Collector is where spans are sent.
+// A Collector is a place where spans are sent.
 type Collector struct {
 	URL     string   // "" means that none are wanted
-	Headers []string // NAME: VALUE
-	Text    bool     // whether spans have what was said
+	Headers []string // entries of the form NAME: VALUE
+	Text    bool     // whether spans include what was said
 }
 
 // A Service is the process whose spans are sent, as others see it.
 type Service struct {
 	Version  string
-	Instance string // different for each process
+	Instance string // unique for each process
 	Role     string
 }
 
-// The results that Config.Count counts.
+// These are the results that Config.Count counts.
 const (
 	Sent    = "sent"
-	Dropped = "dropped" // never sent: too many waited, the collector accepted none for too long, or another one was set
-	Refused = "refused" // the collector does not want them
+	Dropped = "dropped" // never sent: too many were waiting, the collector accepted none for too long, or another one was set
+	Refused = "refused" // refused by the collector
 )
 
 // Config holds what New needs.
@@ -53,7 +53,7 @@ type Config struct {
 	Collector Collector
 	Service   Service
 	Count     func(result string, spans int)
-	Redact    func(text string) string // takes secrets out of what the log is told
+	Redact    func(text string) string // removes secrets from a text for the log
 	Log       *slog.Logger
 }
 
@@ -61,15 +61,15 @@ type Config struct {
 type Exporter struct {
 	cfg          Config
 	clients      clients
-	anyWaiting   chan struct{} // has a value once spans wait
-	batchWaiting chan struct{} // has a value once enough for a request wait
+	anyWaiting   chan struct{} // has a value when spans wait
+	batchWaiting chan struct{} // has a value when enough spans for a request wait
 
 	mu      sync.Mutex
 	target  *target
-	waiting []trace.Span // they were recorded for to, and go nowhere else
+	waiting []trace.Span // they were recorded for to, and must not go elsewhere
 }
 
-// A target is a collector for as long as it is the one that is set.
+// A target is a collector for as long as it is the current one.
 type target struct {
 	Collector
 	replaced chan struct{} // closed once another one is set
@@ -78,20 +78,21 @@ type target struct {
 
 func newTarget(c Collector) *target { return &target{Collector: c, replaced: make(chan struct{})} }
 
-// mayShareSpans reports whether spans for one collector may go to the other.
+// mayShareSpans reports whether spans recorded for one collector may be sent to the other.
 func (c Collector) mayShareSpans(other Collector) bool {
 	return c.URL == other.URL && c.Text == other.Text && slices.Equal(c.Headers, other.Headers)
 }
 
 var _ trace.Recorder = (*Exporter)(nil)
 
-// New makes an Exporter, which sends while Run runs.
+// New returns an Exporter, which sends spans while Run runs.
 func New(c Config) *Exporter {
 	return &Exporter{cfg: c, clients: newClients(), anyWaiting: make(chan struct{}, 1), batchWaiting: make(chan struct{}, 1), target: newTarget(c.Collector)}
 }
 
-// Set changes where spans are sent from now on. If that is another collector, or it may have other headers or no texts,
-// the spans that wait are dropped: they may have what only the one before may have. A request that has begun goes on.
+// Set changes where spans are sent from now on. If that is another collector, or it has other headers or gets no
+// texts anymore, the waiting spans are dropped, because they may contain what only the previous one may get. A
+// request that has begun continues.
 func (e *Exporter) Set(c Collector) {
 	e.mu.Lock()
 	was, left := e.target, len(e.waiting)
@@ -147,11 +148,11 @@ func (e *Exporter) Record(spans ...trace.Span) {
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // nobody has noticed the last one yet
+	default: // the previous value was not read yet
 	}
 }
 
-// Run sends what is recorded until ctx is done, and then what is left, for a short time. It returns nil.
+// Run sends recorded spans until ctx is done, and after that the rest for a short time. It returns nil.
 func (e *Exporter) Run(ctx context.Context) error {
 	work, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
@@ -184,7 +185,7 @@ func (e *Exporter) gather(ctx context.Context) {
 	}
 }
 
-// sendWaiting sends the spans that wait, until none are left or work has ended.
+// sendWaiting sends the waiting spans, until none are left or work has ended.
 func (e *Exporter) sendWaiting(ctx, work context.Context) {
 	for work.Err() == nil {
 		to, batch := e.take(maxBatch)
@@ -195,20 +196,20 @@ func (e *Exporter) sendWaiting(ctx, work context.Context) {
 	}
 }
 
-// take removes and returns the first spans that wait, up to most, and where they go.
+// take removes and returns the first waiting spans, at most most of them, and their target.
 func (e *Exporter) take(most int) (*target, []trace.Span) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	n := min(most, len(e.waiting))
 	batch := e.waiting[:n:n]
 	if e.waiting = e.waiting[n:]; len(e.waiting) == 0 {
-		e.waiting = nil // the sent ones need not stay in memory
+		e.waiting = nil // free the memory of the sent ones
 	}
 	return e.target, batch
 }
 
-// sendBatch sends spans, and tries again until the collector has accepted or refused them, too much time has passed, or
-// the process ends: then it tries once more. It drops them once another collector is set.
+// sendBatch sends spans, and tries again until the collector has accepted or refused them, too much time has passed,
+// or the process ends, in which case it tries once more. It drops them when another collector is set.
 func (e *Exporter) sendBatch(ctx, work context.Context, to *target, batch []trace.Span) {
 	began, wait := time.Now(), firstRetry
 	for {
@@ -252,7 +253,7 @@ func (t *target) isOver() bool {
 	}
 }
 
-// logChange tells the log when a collector begins not to accept spans, and when it accepts them again.
+// logChange logs when a collector stops accepting spans, and when it accepts them again.
 func (e *Exporter) logChange(to *target, out outcome) {
 	switch {
 	case out.problem != "" && !to.failing:

@@ -20,10 +20,10 @@ const (
 	answerTime     = 10 * time.Second // how long a collector may take to answer
 	maxRetryAfter  = 2 * time.Minute  // the longest wait that a collector can ask for
 	maxAnswerBytes = 64 << 10         // how much of an answer is read
-	maxReasonBytes = 200              // how many bytes of its reason are told
+	maxReasonBytes = 200              // how many bytes of its reason are logged
 )
 
-// clients are what requests go through. They follow no redirect: spans go only where the operator says.
+// clients are the HTTP clients. They follow no redirect, because spans must only go where the operator says.
 type clients struct{ any, local *http.Client }
 
 func newClients() clients {
@@ -44,12 +44,12 @@ func (c clients) close() {
 	c.local.CloseIdleConnections()
 }
 
-// An outcome says what became of a request.
+// An outcome is the result of a request.
 type outcome struct {
 	problem    string        // why not all spans were accepted; "" if they were
-	refused    int           // how many the collector does not want
-	retryable  bool          // whether they may be accepted later
-	retryAfter time.Duration // the wait that the collector asks for; 0 for none
+	refused    int           // how many spans the collector refused
+	retryable  bool          // whether the spans may be accepted later
+	retryAfter time.Duration // the wait that the collector asks for; 0 means none
 }
 
 // Check sends a request without spans, and returns why a collector doesn't accept it.
@@ -82,7 +82,7 @@ func (e *Exporter) post(ctx context.Context, to Collector, batch []trace.Span) o
 	if err != nil {
 		return outcome{problem: posting.Problem(err, answerTime, e.cfg.Redact), retryable: true}
 	}
-	defer func() { _ = answer.Body.Close() }() // all that matters was read
+	defer func() { _ = answer.Body.Close() }() // the rest of the answer doesn't matter
 	said, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswerBytes))
 	if answer.StatusCode/100 == 2 {
 		return e.judge(said, err, len(batch))
@@ -97,7 +97,7 @@ func (e *Exporter) post(ctx context.Context, to Collector, batch []trace.Span) o
 	return out
 }
 
-// judge returns the outcome of a request that the collector has accepted, perhaps not with all of its spans.
+// judge returns the outcome of a request that the collector has accepted, though perhaps without some of its spans.
 func (e *Exporter) judge(said []byte, err error, sent int) outcome {
 	var answer struct {
 		PartialSuccess struct {
@@ -106,7 +106,7 @@ func (e *Exporter) judge(said []byte, err error, sent int) outcome {
 		} `json:"partialSuccess"`
 	}
 	if err != nil || json.Unmarshal(said, &answer) != nil {
-		return outcome{} // the status says that it has them
+		return outcome{} // the status says that the collector has the spans
 	}
 	refused, err := answer.PartialSuccess.RejectedSpans.Int64()
 	if err != nil || refused <= 0 {

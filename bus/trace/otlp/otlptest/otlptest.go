@@ -1,5 +1,5 @@
-// Package otlptest plays a collector of traces that takes the protocol at its word: it refuses what the specification
-// doesn't have, and fails the test.
+// Package otlptest provides a collector of traces that is strict about the protocol: it refuses what the
+// specification doesn't allow, and fails the test.
 package otlptest
 
 import (
@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// A Collector keeps the spans that are sent to it.
+// A Collector stores the spans that are sent to it.
 type Collector struct {
 	t      testing.TB
 	server *httptest.Server
@@ -31,16 +31,16 @@ type Collector struct {
 	raw      bytes.Buffer // the bodies of the requests that were accepted
 }
 
-// A Span is a span as it came.
+// A Span is a span as it was received.
 type Span struct {
 	Trace, ID, Parent string
 	Name              string
 	Kind              int
 	Start, End        time.Time
 	Failed            string            // the message of its status; "" if it did not fail
-	Attributes        map[string]string // numbers in decimal
-	Events            []string          // their names
-	Links             []string          // TRACE/SPAN
+	Attributes        map[string]string // values as text, numbers in decimal
+	Events            []string          // the names of its events
+	Links             []string          // each as TRACE/SPAN
 	Process           map[string]string // the attributes of its resource
 }
 
@@ -55,24 +55,24 @@ func New(t testing.TB) *Collector {
 // Endpoint returns the collector's address, without a path.
 func (c *Collector) Endpoint() string { return c.server.URL }
 
-// Path is where the collector takes spans.
+// Path is the path at which the collector accepts spans.
 const Path = "/v1/traces"
 
-// AnswerNext has the next requests answered by these functions, one each. Their spans are not kept.
+// AnswerNext makes these functions answer the next requests, one each. The spans in these requests are not stored.
 func (c *Collector) AnswerNext(answers ...http.HandlerFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.answers = append(c.answers, answers...)
 }
 
-// Spans returns all spans that were accepted, in the order in which they came, also those that came more than once.
+// Spans returns all accepted spans, in the order in which they arrived, including repetitions.
 func (c *Collector) Spans() []Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.spans)
 }
 
-// Newest returns each span that was accepted once, as it came last.
+// Newest returns each accepted span once, in its latest version.
 func (c *Collector) Newest() []Span {
 	var once []Span
 	for _, s := range c.Spans() {
@@ -93,15 +93,15 @@ func (c *Collector) Requests() []http.Header {
 	return slices.Clone(c.requests)
 }
 
-// Raw returns all that was accepted, as it came.
+// Raw returns the bodies of all accepted requests.
 func (c *Collector) Raw() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.raw.String()
 }
 
-// CheckWhole fails the test unless the parents of all spans came, each trace has one span without a parent, and spans
-// that came more than once are the same work.
+// CheckWhole fails the test unless the parents of all spans arrived, each trace has one span without a parent, and
+// repetitions of a span describe the same work.
 func (c *Collector) CheckWhole() {
 	c.t.Helper()
 	all := c.Newest()
@@ -129,11 +129,11 @@ func (c *Collector) CheckWhole() {
 	}
 }
 
-// serve takes a request.
+// serve answers a request.
 func (c *Collector) serve(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // who sends was killed
+		return // the sender was killed
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,7 +160,7 @@ func (c *Collector) serve(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "{}")
 }
 
-// The messages of the protocol, with all their fields, as far as spans need them.
+// These are the messages of the protocol, with all fields that spans need.
 type (
 	request struct {
 		ResourceSpans *[]struct {
@@ -203,7 +203,7 @@ type (
 	}
 )
 
-// decode reads a request. It is an error if anything is not as the protocol has it.
+// decode reads a request. It returns an error for anything that the protocol doesn't allow.
 func decode(body []byte) (all []Span, err error) {
 	var r request
 	in := json.NewDecoder(bytes.NewReader(body))
@@ -242,7 +242,7 @@ func keys() []string {
 		endTimeUnixNano events timeUnixNano links status message code key value stringValue intValue`)
 }
 
-// checkKeys returns an error if a key is not spelled exactly as the protocol does, which Go doesn't look at, or if a
+// checkKeys returns an error if a key is not spelled exactly as in the protocol, because Go ignores case, or if a
 // value is null.
 func checkKeys(body []byte) error {
 	var whole any
@@ -319,7 +319,7 @@ func decodeTime(nanos string) (time.Time, error) {
 	return at, err
 }
 
-// decodeAttributes returns the values of attributes by their keys, of which there must be only one of each.
+// decodeAttributes returns the values of attributes by their keys. A duplicate key is an error.
 func decodeAttributes(all []attribute) (map[string]string, error) {
 	values := map[string]string{}
 	for _, a := range all {
