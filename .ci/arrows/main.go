@@ -32,8 +32,7 @@ import (
 	"strings"
 )
 
-// What one package, and one type, may have at most. Above nine tenths of a limit, the program prints
-// a warning.
+// These are the limits of a package and of a type. Above nine tenths of a limit, the program prints a warning.
 const (
 	maxArrows  = 10
 	maxLines   = 5000
@@ -110,7 +109,7 @@ func list(patterns []string) (map[string]listed, error) {
 type scan struct {
 	lines   int
 	files   []string
-	arrows  map[[2]string]string // by the using and the used file, one of the names that are used
+	arrows  map[[2]string]string // by the using file and the used file: one of the names that are used
 	methods map[string]int       // how many methods each type has
 }
 
@@ -198,7 +197,7 @@ func (r scan) print(w io.Writer, path string, verbose bool) (over bool) {
 	}
 	check("lines", r.lines, maxLines)
 	if strings.HasSuffix(path, "test") {
-		return over // a suite or a fake is read with the tests, a file at a time
+		return over // a suite or a fake is read with the tests, one file at a time
 	}
 	check(fmt.Sprintf("arrows up of %d between its %d files", len(r.arrows), len(r.files)), len(up), maxArrows)
 	for _, name := range slices.Sorted(maps.Keys(r.methods)) {

@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// up returns the arrows that point up in the best order of the files that it can find: the one with
-// the fewest. From several initial orders, it moves one file after another to its best place until no
-// move helps.
+// up returns the arrows that point up in the best order of the files that it finds, which is the one with the fewest.
+// From several initial orders, it moves one file after another to its best place until no move helps.
 func (r scan) up() [][2]string {
 	best := r.against(r.files)
 	for _, order := range r.beginnings() {

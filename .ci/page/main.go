@@ -18,7 +18,7 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// maxDistBytes is how many bytes the files of dist may have together: every copy of the program contains them.
+// maxDistBytes limits the total size of the files of dist, because every copy of the program contains them.
 const maxDistBytes = 500_000
 
 func main() {

@@ -17,7 +17,7 @@ const maxPlaces = 5
 type recipe struct {
 	title  string
 	places []place
-	tests  []test // of what the recipe adds
+	tests  []test // tests of what the recipe adds
 }
 
 // A test says which tests to run: those in the package in dir whose names run matches; "" means all.
@@ -25,7 +25,7 @@ type test struct{ dir, run string }
 
 // A place is the file or folder that one step of a recipe is about.
 type place struct {
-	path    string // of a file, or of a folder that the recipe makes, with a slash at the end
+	path    string // path of a file, or of a folder that the recipe makes, with a slash at the end
 	changes []change
 }
 
@@ -97,7 +97,7 @@ func (r *recipe) add(b block) {
 		for _, line := range b.lines {
 			m := testLine().FindStringSubmatch(line)
 			if m == nil {
-				m = []string{"", "", ""} // check refuses it
+				m = []string{"", "", ""} // check refuses such a line
 			}
 			r.tests = append(r.tests, test{m[1], m[2]})
 		}

@@ -6,43 +6,43 @@ import (
 	"time"
 )
 
-// The costs are what an answer takes of each part's processor, and what else it waits for.
+// The costs are the time that an answer takes of each part's processor, and its other waits.
 type costs struct {
-	gateway, worker, redis, postgres time.Duration // of one core, for a whole answer
-	reread                           time.Duration // of a worker and of PostgreSQL each, if the worker has to read the session's log
-	model                            time.Duration // how long a model takes, on average
+	gateway, worker, redis, postgres time.Duration // time of one core for a whole answer
+	reread                           time.Duration // additional time of a worker and of PostgreSQL each, if the worker has to read the session's log
+	model                            time.Duration // how long a model takes on average
 }
 
-// A plan is a fleet, and what is asked of it.
+// A plan describes a fleet and its load.
 type plan struct {
 	gateways, workers, shards int
-	postgres                  int // cores
+	postgres                  int // number of PostgreSQL's cores
 	perSecond                 float64
 	lasts                     time.Duration
 	sessions                  int
 	costs                     costs
 
-	// What fails in the middle of it: so many workers die, and one shard and PostgreSQL are away for so long.
+	// These fields say what fails in the middle: how many workers die, and how long one shard and PostgreSQL are away.
 	dead             int
 	shardAway, pgOut time.Duration
 }
 
-// takeover is how long the lease of a dead worker still lasts.
+// takeover is how long the lease of a dead worker lasts.
 const takeover = 5 * time.Second
 
-// A result says how the fleet did.
+// A result describes how the fleet performed.
 type result struct {
 	said, answered int
-	delays         []time.Duration // of each answer, without the model; sorted
-	late           []time.Duration // the same, of those that were said within a minute after the failure
-	moved          int             // turns whose worker died, and that went on elsewhere
-	gateway        float64         // the part of each one's time that was used: of the busiest gateway
-	worker         float64         // of the busiest worker
-	shard          float64         // of the busiest shard
+	delays         []time.Duration // the delay of each answer without the model, sorted
+	late           []time.Duration // the same, for messages within a minute after the failure
+	moved          int             // number of turns that continued elsewhere because their worker died
+	gateway        float64         // the used part of the time of the busiest gateway
+	worker         float64         // the same for the busiest worker
+	shard          float64         // the same for the busiest shard
 	postgres       float64
 }
 
-// A fleet is a plan that is being carried out.
+// A fleet carries out a plan.
 type fleet struct {
 	plan
 	clock    clock
@@ -53,7 +53,7 @@ type fleet struct {
 	shard    []*machine
 	database *machine
 	last     map[int]int  // by session: the worker that had it last
-	waiting  map[int]bool // by session: somebody waits for an answer
+	waiting  map[int]bool // by session: whether somebody waits for an answer
 	result   result
 }
 
@@ -61,7 +61,7 @@ type fleet struct {
 type message struct {
 	session int
 	said    time.Duration
-	model   time.Duration // what the model takes for it
+	model   time.Duration // how long the model takes for it
 	worker  int
 	begun   int // how often a worker has begun with it
 }
@@ -84,7 +84,7 @@ func simulate(p plan, seed uint64) result {
 	return f.result
 }
 
-// sayNext has somebody say something, and plans the next message.
+// sayNext makes somebody say something, and schedules the next message.
 func (f *fleet) sayNext() {
 	if f.clock.now > f.lasts {
 		return
@@ -92,14 +92,14 @@ func (f *fleet) sayNext() {
 	m := &message{session: f.freeSession(), said: f.clock.now, model: time.Duration(f.random.ExpFloat64() * float64(f.costs.model))}
 	f.result.said++
 	f.gateway[m.session%f.gateways].work(f.costs.gateway/2, func() {
-		f.shardOf(m).work(f.costs.redis/4, func() { f.claim(m) }) // after it was published
+		f.shardOf(m).work(f.costs.redis/4, func() { f.claim(m) }) // this comes after publishing
 	})
 	f.clock.after(time.Duration(f.random.ExpFloat64()/f.perSecond*float64(time.Second)), f.sayNext)
 }
 
 func (f *fleet) shardOf(m *message) *machine { return f.shard[m.session%f.shards] }
 
-// freeSession returns a session in which nobody waits for an answer, and takes it.
+// freeSession returns a session in which nobody waits for an answer, and marks it as waiting.
 func (f *fleet) freeSession() int {
 	for {
 		if n := f.random.IntN(f.sessions); !f.waiting[n] {
@@ -109,7 +109,7 @@ func (f *fleet) freeSession() int {
 	}
 }
 
-// claim offers the message to the worker that had its session last, or to any.
+// claim gives the message to the worker that had its session last, or to any worker.
 func (f *fleet) claim(m *message) {
 	last, known := f.last[m.session]
 	m.worker = last
@@ -126,7 +126,7 @@ func (f *fleet) claim(m *message) {
 	begun := m.begun
 	onWorker := func(needs time.Duration, then func()) {
 		f.worker[m.worker].work(needs, func() {
-			if m.begun == begun { // it has not died meanwhile
+			if m.begun == begun { // the worker has not died meanwhile
 				then()
 			}
 		})
@@ -145,7 +145,7 @@ func (f *fleet) claim(m *message) {
 	f.watch(m, begun)
 }
 
-// watch has another worker go on if the message's dies.
+// watch makes another worker continue if the message's worker dies.
 func (f *fleet) watch(m *message, begun int) {
 	if f.dead == 0 || m.worker >= f.dead || f.clock.now > f.lasts/2 {
 		return
@@ -179,7 +179,7 @@ func (f *fleet) answer(m *message, begun int) {
 	})
 }
 
-// fail has fail what the plan says.
+// fail makes the parts fail that the plan names.
 func (f *fleet) fail() {
 	for n := range f.dead {
 		f.deadOnes[n] = true
@@ -192,7 +192,7 @@ func (f *fleet) fail() {
 	}
 }
 
-// sum sums up how busy the parts were.
+// sum computes how busy the parts were.
 func (f *fleet) sum() {
 	busiest := func(all []*machine) (most float64) {
 		for _, m := range all {

@@ -1,7 +1,7 @@
-// Command simulate shows what a fleet of any size would do, from what an answer costs each of its parts.
+// Command simulate shows how a fleet of any size would perform, based on what an answer costs each of its parts.
 //
-// It queues messages at gateways, workers, Redis and PostgreSQL, as the real ones would, with the costs that
-// BenchmarkFleetCosts has measured. docs/scale.md shows what it prints, and says what it leaves out.
+// It queues messages at gateways, workers, Redis and PostgreSQL as the real program does, with the costs that
+// BenchmarkFleetCosts measured. docs/scale.md shows its output, and says what the simulation leaves out.
 package main
 
 import (
@@ -26,7 +26,7 @@ func main() {
 	showFleets(os.Stdout, c)
 }
 
-// measured returns what BenchmarkFleetCosts has measured.
+// measured returns the costs that BenchmarkFleetCosts measured.
 func measured() costs {
 	return costs{
 		gateway: 420 * time.Microsecond, worker: 700 * time.Microsecond, redis: 400 * time.Microsecond, postgres: 750 * time.Microsecond,
@@ -34,10 +34,10 @@ func measured() costs {
 	}
 }
 
-// Somebody who uses the bot says ten things a day, a tenth of them in the busiest hour.
+// perPerson assumes that a person says ten things a day, a tenth of them in the busiest hour.
 const perPerson = 10 * 0.1 / 3600
 
-// showCapacities prints what each part can do.
+// showCapacities prints how many answers a second each part can handle, and how many people that is.
 func showCapacities(to io.Writer, c costs) {
 	_, _ = fmt.Fprintf(to, "An answer costs a gateway %v, a worker %v, Redis %v and PostgreSQL %v of a core; a model takes %v.\n\n", c.gateway, c.worker, c.redis, c.postgres, c.model)
 	_, _ = fmt.Fprintln(to, "What each part can do, in answers a second, and for how many people:")
@@ -56,7 +56,7 @@ func showCapacities(to io.Writer, c costs) {
 	_ = w.Flush()
 }
 
-// showFleets prints what the fleets of some plans do.
+// showFleets prints how the fleets of some plans perform.
 func showFleets(to io.Writer, c costs) {
 	_, _ = fmt.Fprintln(to, "\nWhat fleets do in two minutes (the busiest of each kind; delays without the model's time):")
 	w := tabwriter.NewWriter(to, 0, 4, 2, ' ', tabwriter.AlignRight)
@@ -74,7 +74,7 @@ type namedPlan struct {
 	plan
 }
 
-// plans returns the plans that are shown.
+// plans returns the plans of the output.
 func plans(c costs) []namedPlan {
 	one := plan{gateways: 1, workers: 1, shards: 1, postgres: 8, perSecond: 100, lasts: 2 * time.Minute, sessions: 20_000, costs: c}
 	with := func(name string, change func(*plan)) namedPlan {
@@ -101,7 +101,7 @@ func plans(c costs) []namedPlan {
 	}
 }
 
-// at returns the delay that so many of all are at most.
+// at returns the delay that the given part of all answers doesn't exceed.
 func at(sorted []time.Duration, part float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -109,7 +109,7 @@ func at(sorted []time.Duration, part float64) time.Duration {
 	return sorted[min(int(part*float64(len(sorted))), len(sorted)-1)]
 }
 
-// short writes a duration with few digits.
+// short formats a duration with few digits.
 func short(d time.Duration) string {
 	if d < 100*time.Millisecond {
 		return d.Round(100 * time.Microsecond).String()

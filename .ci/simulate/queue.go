@@ -14,11 +14,11 @@ type clock struct {
 
 type event struct {
 	at   time.Duration
-	turn int // events of the same time run in the order in which they were planned
+	turn int // order of planning, which decides between events of the same time
 	do   func()
 }
 
-// after plans an event.
+// after schedules an event.
 func (c *clock) after(d time.Duration, do func()) {
 	c.count++
 	heap.Push(&c.events, event{c.now + d, c.count, do})
@@ -53,30 +53,30 @@ func (h *eventHeap) Pop() any {
 	return last
 }
 
-// A machine works off jobs in the order in which they come, one on each of its cores at a time.
+// A machine processes jobs in the order in which they arrive, one on each of its cores at a time.
 type machine struct {
 	clock *clock
 	cores int
 	away  time.Duration // it begins no job before this time
 
 	busy    int
-	resumes bool // begin is planned for when it is back
+	resumes bool // whether begin is scheduled for the time when it is back
 	waiting []job
-	worked  time.Duration // by all cores together
+	worked  time.Duration // total working time of all cores
 }
 
 type job struct {
-	needs time.Duration // of one core
+	needs time.Duration // time of one core
 	done  func()
 }
 
-// work has the machine do a job, and calls done when it is over.
+// work makes the machine do a job, and calls done when the job has ended.
 func (m *machine) work(needs time.Duration, done func()) {
 	m.waiting = append(m.waiting, job{needs, done})
 	m.begin()
 }
 
-// begin begins the jobs for which there are cores.
+// begin begins jobs on the free cores.
 func (m *machine) begin() {
 	if left := m.away - m.clock.now; left > 0 {
 		if !m.resumes {
@@ -99,7 +99,7 @@ func (m *machine) begin() {
 	}
 }
 
-// used returns which part of that time the machine has worked.
+// used returns the part of a time in which the machine has worked.
 func (m *machine) used(time time.Duration) float64 {
 	return m.worked.Seconds() / (time.Seconds() * float64(m.cores))
 }

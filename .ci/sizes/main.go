@@ -1,7 +1,7 @@
-// Sizes prints what each library costs: how many bytes of the program are its code and data, and how much processor time its
-// packages take to build. The libraries that cost the most come first.
+// Sizes prints what each library costs: how many bytes of the program are its code and data, and how much processor
+// time its packages take to build. The most expensive libraries come first.
 //
-// "go run ./.ci/sizes" builds the program with nothing in a cache, which takes some minutes. It needs Linux.
+// "go run ./.ci/sizes" builds the program without a cache, which takes some minutes. It needs Linux.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// A cost is what the packages of a module cost.
+// A cost is the total cost of a module's packages.
 type cost struct {
 	bytes int64
 	build time.Duration
@@ -73,7 +73,7 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// modulesOf returns the module of each package of a program; that of the standard library's is "Go".
+// modulesOf returns the module of each package of a program. For the standard library it is "Go".
 func modulesOf(ctx context.Context, program string) (map[string]string, error) {
 	list := exec.CommandContext(ctx, "go", "list", "-deps", "-f", "{{.ImportPath}} {{if .Standard}}Go{{else}}{{.Module.Path}}{{end}}", program)
 	list.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -110,8 +110,8 @@ func addBuilds(actions string, of func(pkg string) *cost) error {
 	return nil
 }
 
-// addBytes adds the sizes of each package's functions and variables. The sum is less than the program's size, which also has
-// tables for the runtime.
+// addBytes adds the sizes of each package's functions and variables. The sum is less than the program's size, because
+// the program also contains tables for the runtime.
 func addBytes(program string, modules map[string]string, of func(pkg string) *cost) (err error) {
 	file, err := elf.Open(program)
 	if err != nil {
@@ -123,15 +123,15 @@ func addBytes(program string, modules map[string]string, of func(pkg string) *co
 		return fmt.Errorf("read the symbols: %w", err)
 	}
 	for _, s := range symbols {
-		if int(s.Section) < len(file.Sections) && file.Sections[s.Section].Type != elf.SHT_NOBITS { // those only take memory
+		if int(s.Section) < len(file.Sections) && file.Sections[s.Section].Type != elf.SHT_NOBITS { // the others only take memory
 			of(packageOf(s.Name, modules)).bytes += int64(s.Size)
 		}
 	}
 	return nil
 }
 
-// packageOf returns the package to which a symbol belongs: for a type that is generic or of another package, the one whose name
-// stands first.
+// packageOf returns the package that a symbol belongs to. For a generic type or a type of another package, that is
+// the package whose name comes first.
 func packageOf(symbol string, modules map[string]string) string {
 	for _, prefix := range []string{"type:", "go:itab.", "go:", ".eq.", ".hash."} {
 		symbol = strings.TrimPrefix(symbol, prefix)

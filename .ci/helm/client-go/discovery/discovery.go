@@ -1,4 +1,4 @@
-// Package discovery would ask a cluster what it has.
+// Package discovery replaces the part of Kubernetes' client that lists a cluster's types.
 package discovery
 
 import (
@@ -10,7 +10,7 @@ import (
 
 var errNoCluster = errors.New("there is no cluster to ask")
 
-// A Client has nobody to ask.
+// A Client has no cluster to ask.
 type Client struct{}
 
 // NewDiscoveryClientForConfig always fails.

@@ -1,4 +1,4 @@
-// Package dynamic would read any object of a cluster.
+// Package dynamic replaces the part of Kubernetes' client that reads any object of a cluster.
 package dynamic
 
 import (
@@ -23,7 +23,7 @@ type NamespaceableResourceInterface interface {
 	ResourceInterface
 }
 
-// A Client has nobody to ask.
+// A Client has no cluster to ask.
 type Client struct{}
 
 // NewForConfig always fails.

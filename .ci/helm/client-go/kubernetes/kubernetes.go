@@ -1,2 +1,2 @@
-// Package kubernetes is empty: Helm names it only for its version.
+// Package kubernetes is empty: Helm imports it only for its version.
 package kubernetes

@@ -1,5 +1,6 @@
-// Package rest says how a cluster is reached, and there is none.
+// Package rest replaces the part of Kubernetes' client that configures access to a cluster, because there is no
+// cluster.
 package rest
 
-// A Config is never made.
+// A Config is never created.
 type Config struct{}

@@ -1,4 +1,4 @@
-// Package scheme knows those of Kubernetes' types of which the chart may have objects.
+// Package scheme contains the Kubernetes types that the chart's objects may have.
 package scheme
 
 import (
@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Scheme has all types that AddToScheme adds.
+// Scheme contains all types that AddToScheme adds.
 var Scheme = newScheme()
 
 func newScheme() *runtime.Scheme {
