@@ -42,7 +42,7 @@ func TestWhatIsPrivateIsSaid(t *testing.T) {
 }
 
 func TestWhatAnOlderReleaseWouldMisreadHasAKindThatItDoesNotKnow(t *testing.T) {
-	known := map[string]bool{"said": true, "command": true, "notice": true, "decided": true} // kinds that the releases before attachments know
+	known := map[string]bool{"said": true, "command": true, "notice": true, "decided": true} // to releases before attachments
 	file := []bus.Attachment{{Kind: bus.Picture, Name: "cat.jpg", Type: "image/jpeg", Size: 7, Ref: "r"}}
 	for name, test := range map[string]struct {
 		in    bus.Inbound

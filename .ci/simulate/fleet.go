@@ -9,7 +9,7 @@ import (
 // The costs are the time that an answer takes of each part's processor, and its other waits.
 type costs struct {
 	gateway, worker, redis, postgres time.Duration // time of one core for a whole answer
-	reread                           time.Duration // additional time of a worker and of PostgreSQL each, if the worker has to read the session's log
+	reread                           time.Duration // extra time of a worker and of PostgreSQL each, to read a session's log
 	model                            time.Duration // how long a model takes on average
 }
 

@@ -131,7 +131,7 @@ func TestReleaseTellsThoseWhoWait(t *testing.T) {
 	before = r.published()
 	released := time.Now()
 	release()
-	if took := (<-got).Sub(released); took > 500*time.Millisecond { // without the notification it asks after a second at the earliest
+	if took := (<-got).Sub(released); took > 500*time.Millisecond { // by itself it would ask after a second
 		t.Errorf("the waiter got the name after %v", took)
 	}
 	if n := r.published() - before; n != 1 {

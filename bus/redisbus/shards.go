@@ -152,7 +152,7 @@ func RecordShardCount(ctx context.Context, c Config, before, now int) (recorded 
 		done, err := client.Eval(ctx, source, []string{k.shards()}, shardCountText(before), shardCountText(now)).Int()
 		recorded = done == 1
 		if replicas > 0 {
-			_ = client.Wait(ctx, replicas, copyTimeout).Err() // if a replica without the number takes over, the next start reports that
+			_ = client.Wait(ctx, replicas, copyTimeout).Err() // if a replica takes over without it, the next start reports that
 		}
 		return err
 	})

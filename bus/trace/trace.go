@@ -49,7 +49,7 @@ func OfWhole(message string) ID {
 
 // Span returns the id of a span of a kind. what distinguishes the span from others of its kind in the trace.
 func (id ID) Span(kind string, what ...string) SpanID {
-	sum := sha256.Sum256([]byte("span\x00" + id.String() + "\x00" + kind + "\x00" + strings.Join(what, "\x00"))) // NUL separates the parts, because ids contain none
+	sum := sha256.Sum256([]byte("span\x00" + id.String() + "\x00" + kind + "\x00" + strings.Join(what, "\x00"))) // ids contain no NUL
 	return SpanID(sum[:8])
 }
 

@@ -81,7 +81,7 @@ func (b *Bus) listDeadLetters(ctx context.Context, topic bus.Topic, beyond strin
 	var all []buried
 	pages := make([][]redisbus.BuriedLetter, len(b.all))
 	err := b.forEachShard(func(i int, shard *redisbus.Bus) (err error) {
-		passed := (letterPlace{i, from.place}).compare(from)*order <= 0 // the letter with this place in this shard was listed before
+		passed := (letterPlace{i, from.place}).compare(from)*order <= 0 // already listed
 		pages[i], err = shard.BuriedFrom(ctx, topic, from.place, passed, limit, newest)
 		return err
 	})

@@ -39,7 +39,7 @@ func checkAccess(l *loader, path string, platform Platform) {
 	if l.Mentioned(path+".allow_from") && policy != "list" {
 		l.Report(l.At(path+".allow_from"), path+".allow_from", `has no effect without access = "list"`, `write access = "list", or remove allow_from`)
 	}
-	known := l.Value(path+".allow_from") != nil && l.Value(path+".owners") != nil // otherwise the values were invalid, which is already reported
+	known := l.Value(path+".allow_from") != nil && l.Value(path+".owners") != nil // otherwise already reported as invalid
 	if policy == "list" && known && len(l.Texts(path+".allow_from"))+len(l.Texts(path+".owners")) == 0 {
 		l.Report(l.At(path+".access"), path+".access", `"list" lets nobody in: allow_from and owners are empty`, `write allow_from = ["42"], or owners`)
 	}

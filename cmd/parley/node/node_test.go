@@ -255,7 +255,7 @@ type = "string"
 
 func TestNodeRunsCallsInItsWorkspace(t *testing.T) {
 	t.Parallel()
-	home, err := os.MkdirTemp("", "parley-node-") // if this test runs as root, commands run as another user, who must be able to enter the home
+	home, err := os.MkdirTemp("", "parley-node-") // run by root, commands run as another user, who must be able to enter it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +301,7 @@ func TestNodeRunsCallsInItsWorkspace(t *testing.T) {
 	if !slices.Contains(offer.Capabilities, "files") || !slices.Contains(offer.Capabilities, "camera") || offer.Release != "1.0" {
 		t.Errorf("the offer is %+v", offer)
 	}
-	for _, s := range placed.Offered(slices.Contains(offer.Capabilities, "exec")) { // the tools that servers offer agents on machines reached by ssh
+	for _, s := range placed.Offered(slices.Contains(offer.Capabilities, "exec")) { // as servers do for ssh:// targets
 		i := slices.IndexFunc(offer.Tools, func(o nodes.Tool) bool { return o.Name == s.Name })
 		if i < 0 || offer.Tools[i].Description != s.Description || string(offer.Tools[i].Schema) != string(s.Schema) || offer.Tools[i].Pure != (s.Effect == tools.Pure) {
 			t.Errorf("servers know another %s than the node offers", s.Name)

@@ -105,7 +105,7 @@ const (
 	sending                 // parts that send what all of these have said
 	upkeep                  // parts that take care of the data
 	rewriting               // parts that rewrite databases after erasures
-	beside                  // parts that only read: told to end before all others, and waited for last, because a disk may delay them
+	beside                  // parts that only read: told to end first, and waited for last, because a disk may delay them
 	stageCount
 )
 

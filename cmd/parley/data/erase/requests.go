@@ -21,7 +21,7 @@ type RequestState string
 
 // These are the states of a request.
 const (
-	Running RequestState = "running" // even after the process that carries it out has died, because another one, or the next, goes on
+	Running RequestState = "running" // even after its process has died, because another one continues
 	Done    RequestState = "done"
 	Failed  RequestState = "failed" // something may be left, so the same request may be made again
 )
@@ -86,7 +86,7 @@ type Requests struct {
 
 	mu      sync.Mutex
 	runCtx  context.Context          //nolint:containedctx // the context of all requests, until Run ends it and waits for them
-	active  map[string]chan struct{} // for each request that this process works on, or that it waits for another process to finish: a channel that is closed when it no longer does
+	active  map[string]chan struct{} // by request that this process works on or waits for: a channel that is closed when it no longer does
 	working sync.WaitGroup
 }
 

@@ -64,7 +64,7 @@ type Config struct {
 // A Report says what was copied.
 type Report struct {
 	ID    string           `json:"id"`
-	Rows  map[string]int64 `json:"rows"` // copied rows of the logs and the book, by table; without those that an earlier run has copied
+	Rows  map[string]int64 `json:"rows"` // copied rows by table, without those of an earlier run
 	Mail  Mail             `json:"mail"`
 	Store string           `json:"store"`
 	Bus   string           `json:"bus,omitempty"`

@@ -41,7 +41,7 @@ func (n *Nodes) listenAgain(ctx context.Context, at tunnel.Place) {
 		}
 		n.cfg.Log.Log(ctx, level, "no node reaches this server through the MQTT broker; trying again", slog.Any("error", err))
 		level = slog.LevelWarn
-		if errors.Is(err, mqtt.ErrRefused) { // it stays refused until somebody changes the broker, and perhaps only edge agents are wanted
+		if errors.Is(err, mqtt.ErrRefused) { // until somebody changes the broker, and perhaps only edge agents are wanted
 			level = slog.LevelDebug
 		}
 		select {
@@ -97,8 +97,8 @@ func (n *Nodes) linkThrough(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// brokerCode returns the code with which a device can join through the broker. The code is valid only with the server
-// whose key it contains.
+// brokerCode returns the code with which a device can join through the broker. The code contains a mark of the server's
+// key, by which the device recognizes the server.
 func (n *Nodes) brokerCode(ctx context.Context, code string) (string, error) {
 	key, err := n.key(ctx)
 	if err != nil {
