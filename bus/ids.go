@@ -19,8 +19,8 @@ func ReplyID(cause string) string { return cause + replySuffix }
 // no reply's.
 func ReplyCause(id string) string { return strings.TrimSuffix(id, replySuffix) }
 
-// IsReply reports whether the message is a turn's answer, and not another message of the
-// turn. A turn's id is that of the first message that it answers.
+// IsReply reports whether the message is a turn's answer, and not another message of the turn. A turn has the id of
+// the first message that it answers.
 func (out Outbound) IsReply() bool { return out.Turn != "" && out.ID == ReplyID(out.Turn) }
 
 // Cause returns the part of an id before the first "#". With ReplyID, and with DerivedID if the

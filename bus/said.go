@@ -61,8 +61,8 @@ type Person struct {
 	// Name is the person's name on the platform. It is only for the model and for people to
 	// read: it proves nothing.
 	Name string `json:"name,omitempty"`
-	// Account is the person to whom this person's use is counted and whose limits apply, if somebody has
-	// several accounts and the gate has looked that up; otherwise "".
+	// Account is the person whose limits apply and to whom the usage is counted, if somebody has several accounts and
+	// the gate has looked that up; otherwise "".
 	Account string `json:"account,omitempty"`
 	// Owner says that the person owns the bot; the gate sets it.
 	Owner bool `json:"owner,omitempty"`
@@ -310,8 +310,8 @@ type Outbound struct {
 	Text string `json:"text"`
 	// ReplyTo is the platform's id of the message to quote; "" quotes none.
 	ReplyTo string `json:"reply_to,omitempty"`
-	// Session and Turn name the session and turn that wrote the message; the session is told if its
-	// delivery fails. Both are empty for messages that no session wrote.
+	// Session and Turn name the session and turn that wrote the message. The session gets a notice if its delivery
+	// fails. Both are empty for messages that no session wrote.
 	Session string `json:"session,omitempty"`
 	Turn    string `json:"turn,omitempty"`
 	// Causes are the ids of the messages that it answers, if it answers others than the one whose id
@@ -379,8 +379,9 @@ type Telling struct {
 	// Own says that the words are the person's own: the bot knows the person by name, and the model
 	// that passes the words on had read nothing that strangers may have written.
 	Own bool `json:"own,omitempty"`
-	// Operator says that no agent speaks: For is an operator, who answers in the session that the message
-	// names. That session is told what was said, under the id Post, by which the operator knows it.
+	// Operator says that an operator speaks in place of the agent: For is the operator, who answers in the session
+	// that the message names. That session gets a notice about it under the id Post, by which the operator knows the
+	// message.
 	Operator bool   `json:"operator,omitempty"`
 	Post     string `json:"post,omitempty"`
 }

@@ -61,7 +61,7 @@ func record(ctx context.Context, program string, lines []line) (frames []frame, 
 	go func() { _, _ = io.Copy(r.terminal, front) }() // ends with an error when the terminal is closed
 	go func() { ended <- cmd.Wait() }()
 	defer func() {
-		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Process.Kill() // the program may have ended
 		<-ended
 	}()
 	for _, l := range lines {

@@ -164,8 +164,8 @@ type visitor struct {
 	all       []text
 }
 
-// visit collects the text of a node, if it is one, and reports whether to continue with the parts of the node. If of is
-// phrase, sentences count as phrases, too.
+// visit collects the text of a node, if it has one, and reports whether to continue with the parts of the node. If of
+// is phrase, sentences count as phrases, too.
 func (v *visitor) visit(n ast.Node, of kind) bool {
 	parts := func(n ast.Node) bool {
 		ast.Inspect(n, func(part ast.Node) bool { return part == n || v.visit(part, phrase) })

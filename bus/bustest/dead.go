@@ -19,8 +19,8 @@ var deadLetterPromises = []promise{
 	{"drops", testDrop},
 }
 
-// bury claims the next mailbox, checks that it is that of key with exactly this mail, and
-// makes dead letters of all of it.
+// bury claims the next mailbox, checks that it has that key and exactly these messages, and makes dead letters of all
+// of them.
 func (r *rig) bury(key, reason string, ids ...string) {
 	r.Helper()
 	l := r.claimKey(key)

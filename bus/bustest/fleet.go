@@ -25,7 +25,7 @@ var fleetPromises = []promise{
 	{"events of one bus reach the watchers of the other", testFleetEvents},
 }
 
-// openFleet opens two buses over the same data: that of r, and the one that it returns.
+// openFleet opens two buses over the same data: one for r, and the one that it returns.
 func openFleet(r *rig) (other Bus) {
 	r.Helper()
 	r.open(Options{Lease: 2 * time.Second})

@@ -101,7 +101,7 @@ func testHoldEnds(r *rig) {
 	r.noError("hold", err)
 	cancel()
 	<-held.Done()
-	r.checkFree("name", false) // its holder may still be winding down
+	r.checkFree("name", false) // the holder may still be finishing its work
 	release()
 	r.checkFree("name", true)
 

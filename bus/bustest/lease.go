@@ -95,10 +95,10 @@ func testOnMailOneAtATime(r *rig) {
 		<-proceed
 		running.Add(-1)
 	})
-	<-began // for b
+	<-began // call of f for b
 	r.publish("k", "c", "d")
 	proceed <- struct{}{}
-	<-began // for c and d
+	<-began // call of f for c and d
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)

@@ -139,7 +139,7 @@ func (r *rig) openGroup() bus.GroupClaimer {
 	return many
 }
 
-// claimUpTo leases mailboxes and checks that they are those of these keys.
+// claimUpTo leases mailboxes and checks that they have these keys.
 func (r *rig) claimUpTo(b bus.GroupClaimer, most int, keys ...string) []bus.Lease {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), patience)

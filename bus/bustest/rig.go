@@ -166,8 +166,7 @@ func (r *rig) settle(l bus.Lease, end bus.End) {
 	}
 }
 
-// finish claims the next mailbox, checks that it is that of key with exactly this mail,
-// and settles all of it.
+// finish claims the next mailbox, checks that it has that key and exactly these messages, and settles all of them.
 func (r *rig) finish(key string, ids ...string) {
 	r.Helper()
 	l := r.claimKey(key)

@@ -121,7 +121,7 @@ func newJobEvent(session string, n int) bus.Event {
 	return bus.Event{Type: bus.JobMoved, Session: session, News: &bus.News{ID: fmt.Sprint(n), State: bus.StateRunning}}
 }
 
-// wantJobs checks that the next events are those of newJobEvent with these numbers, and returns the last.
+// wantJobs checks that the next events are newJobEvent's with these numbers, and returns the last one.
 func (v *subscription) wantJobs(session string, numbers ...int) (e bus.Event) {
 	v.r.Helper()
 	var last uint64

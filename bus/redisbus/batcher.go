@@ -247,7 +247,7 @@ type outageLog struct {
 	lastFailure  time.Time // when a call failed last
 }
 
-// record takes note of how a call ended: err is nil if it succeeded.
+// record records how a call ended: err is nil if it succeeded.
 func (h *outageLog) record(err error) {
 	if err == nil && !h.failing.Load() {
 		return // Redis worked before and works now; this usual case takes no lock

@@ -42,9 +42,8 @@ func (m *emitter) Emit(e bus.Event) {
 	}
 }
 
-// sendEvents sends emitted events until ctx is done. It does not send a batch again if its
-// outcome is unknown: a watcher who is told of a gap can read again what is missing, but
-// cannot recognize an event that comes twice.
+// sendEvents sends emitted events until ctx is done. It does not send a batch again if its outcome is unknown: a
+// watcher that learns of a gap can read what is missing, but cannot recognize an event that comes twice.
 func (m *emitter) sendEvents(ctx context.Context) {
 	var retry backoff
 	for {

@@ -141,7 +141,7 @@ func (s *events) watch(ctx context.Context, name bus.Feed, w *watcher) (abandon 
 	channel := s.keys.channel(name)
 	f, fresh := s.addWatcher(channel, w)
 	if fresh {
-		s.spawn(func() { s.subscribe(channel) }) // which may have to wait for a connection
+		s.spawn(func() { s.subscribe(channel) }) // the call may have to wait for a connection
 	}
 	leave := context.AfterFunc(ctx, func() { s.removeWatcher(f, w) })
 	abandon = func() {

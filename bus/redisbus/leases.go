@@ -87,7 +87,7 @@ func (s *leases) endLease(l *lease, why error) bool {
 	return true
 }
 
-// remove removes a lease from those that are held, if it is one of them.
+// remove removes a lease from the held ones, if it is one of them.
 func (s *leases) remove(l *lease) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,9 +160,8 @@ func (s *leases) giveBack(k *topicKeys, leases []*lease) {
 	s.returnLeases(context.Background(), k, false, leases)
 }
 
-// returnLeases returns leases to the server, so that their mailboxes can be claimed at once;
-// counted says whether the claims count as attempts. If the call fails, the leases run out by
-// themselves.
+// returnLeases returns leases to the server, so that their mailboxes can be claimed at once. counted reports whether
+// the claims count as attempts. If the call fails, the leases run out by themselves.
 func (s *leases) returnLeases(ctx context.Context, k *topicKeys, counted bool, leases []*lease) {
 	args := make([]any, 0, 1+2*len(leases))
 	args = append(args, boolArg(counted))

@@ -274,8 +274,8 @@ func (r *rig) idle() {
 	}
 }
 
-// After an outage that is longer than a lease, no process claims a mailbox that is still worked on, not even the one
-// that works on it.
+// After an outage that is longer than a lease, no process can claim a mailbox that is still worked on, not even the
+// process that works on it.
 func TestOutageLongerThanALease(t *testing.T) {
 	t.Parallel()
 	const lease = time.Second

@@ -90,7 +90,7 @@ const (
 	answerKnown = "known" // the id was published lately
 	answerFull  = "full"  // the mailbox is full
 	answerMuch  = "much"  // the waiting messages would have too many bytes
-	answerDay   = "day"   // the day on the server differs from the one that the caller believes; see accept
+	answerDay   = "day"   // the day on the server is not the day that the caller expects; see accept
 	answerGone  = "gone"  // there is no such dead letter to replay
 )
 

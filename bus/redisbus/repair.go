@@ -27,9 +27,8 @@ type repairs struct {
 	lease     time.Duration
 }
 
-// repair looks through the mailboxes of all topics, at once and then every minute, and repairs
-// those whose entries in Redis do not fit together. One process of the fleet does so at a time: the
-// one that holds repairName.
+// repair checks the mailboxes of all topics, at once and then every minute, and repairs those whose entries in Redis
+// do not fit together. Only the process of the fleet that holds repairName does that.
 func (rs *repairs) repair(ctx context.Context) {
 	// Hold fails only when ctx or the bus has ended.
 	_ = bus.WhileHeld(ctx, rs.holds, repairName, func(held context.Context) error {

@@ -106,9 +106,9 @@ func (r *replication) needed() (n int, timeout time.Duration, runID string) {
 	return 1, aloneTimeout, ""
 }
 
-// judge returns nil if a write can be relied on. If too few replicas have confirmed it, or a server has
-// written it that is not the one that may go on alone, it has to be repeated, even if fewer replicas
-// would be enough from now on: the server that has it may be a master that was just replaced.
+// judge returns nil if a write can be relied on. If too few replicas have confirmed it, or it was written by another
+// server than the one that may go on alone, it has to be repeated, even if fewer replicas would be enough from now
+// on: the server that has it may be a master that was just replaced.
 func (r *replication) judge(ctx context.Context, p *proof) error {
 	var failed error
 	if p.needed > 0 {
@@ -157,9 +157,9 @@ func (r *replication) refresh(ctx context.Context, view *master.View) error {
 	return nil
 }
 
-// record takes note of how many replicas are connected and, if there are none, what the Sentinels say. The server
-// that answered may be a master that was just replaced: only the server that the Sentinels call the
-// master may go on alone.
+// record records how many replicas are connected and, if there are none, what the Sentinels say. The server that
+// answered may be a master that was just replaced: only the server that the Sentinels call the master may go on
+// alone.
 func (r *replication) record(by serverState, view master.View) {
 	named := r.dialer.Master()
 	r.mu.Lock()

@@ -104,7 +104,7 @@ func TestMasterGoesOnAlone(t *testing.T) {
 	r.finish(r.claim("k"), "with a replica", "alone", "as another process", "with a replica again")
 }
 
-// isLate reports whether the error is that of a server that didn't answer in time, as happens on a busy machine.
+// isLate reports whether the error means that a server didn't answer in time, as happens on a busy machine.
 func isLate(err error) bool {
 	return err != nil && (strings.Contains(err.Error(), "deadline exceeded") || strings.Contains(err.Error(), "i/o timeout"))
 }

@@ -32,17 +32,16 @@ const DefaultMaxHold = 35 * time.Minute
 type Config struct {
 	// Path is the database file. The file Path.lock beside it refuses a second process.
 	Path string
-	// Database, if set, opens a database that the bus shares with other components, in place of the file
-	// at Path. It must contain the tables of Schema. The bus calls Database once no other process can
-	// open the bus, and closes the database before other processes can open it again; so whoever else
-	// uses the database must close before the bus.
+	// Database, if set, opens a database that the bus shares with other components, in place of the file at Path. It
+	// must contain the tables of Schema. The bus calls Database once no other process can open the bus, and closes the
+	// database before other processes can open it again, so other users of the database must close before the bus.
 	Database func(context.Context) (*sqldb.DB, error)
 	// Caps bounds the mailboxes; zero means no bound.
 	Caps bus.Caps
 	// MaxHold bounds how long a lease may be held; DefaultMaxHold if zero.
 	MaxHold time.Duration
-	// Lost, if set, is called with the number of writes that did not reach the disk and whose outcome
-	// nobody waited for. It is not called for a shared database, which reports to whoever opened it.
+	// Lost, if set, is called with the number of writes that did not reach the disk and whose outcome nobody waited
+	// for. It is not called for a shared database, which reports to the component that opened it.
 	Lost func(writes int)
 	// Log gets what operators should know; if it is nil, nothing is logged.
 	Log *slog.Logger
@@ -132,7 +131,7 @@ func load(ctx context.Context, c Config, db *sqldb.DB) (*Bus, error) {
 	return b, nil
 }
 
-// open opens the bus's own database, or the one that it shares.
+// open opens the bus's own database, or the shared one.
 func (c *Config) open(ctx context.Context) (*sqldb.DB, error) {
 	if c.Database != nil {
 		return c.Database(ctx)

@@ -109,10 +109,9 @@ func (l *lease) returnPage(page []publishedMessage, after int64) ([]bus.Message,
 	return out, nil
 }
 
-// Settle implements bus.Lease: it removes the settled messages in one transaction, and then
-// frees the mailbox. If that empties it, Settle does not wait for the disk: what a crash
-// brings back was handled, and whoever handles it again finds that out, as after a crash
-// right before Settle.
+// Settle implements bus.Lease: it removes the settled messages in one transaction, and then frees the mailbox. If
+// that empties the mailbox, Settle does not wait for the disk: messages that a crash brings back were handled, and
+// the next handler finds that out, as after a crash right before Settle.
 func (l *lease) Settle(ctx context.Context, end bus.End) error {
 	l.settling.Lock()
 	defer l.settling.Unlock()

@@ -70,6 +70,6 @@ func (ms *mailboxes) asClosedRead(err error) error {
 const (
 	firstOf       = `(SELECT min(seq) FROM message WHERE topic = ? AND key = ?)`
 	setAttempts   = `UPDATE message SET attempts = ? WHERE seq = ` + firstOf
-	setAttemptsOf = `UPDATE message SET attempts = ? WHERE seq = ?` // of the first message, if its number is known
+	setAttemptsOf = `UPDATE message SET attempts = ? WHERE seq = ?` // if the number of the first message is known
 	setState      = `UPDATE message SET attempts = ?, due = ? WHERE seq = ` + firstOf
 )

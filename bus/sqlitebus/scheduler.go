@@ -69,9 +69,8 @@ func (s *scheduler) restoreMailbox(name bus.Topic, x *box, due time.Time) {
 	s.schedule(x, due, 0)
 }
 
-// schedule makes the mailbox x claimable, once both the time due and its first message's NotBefore
-// have come. Urgent mail whose number is above seen ends any wait, because whoever asked for the
-// wait did not know of it.
+// schedule makes the mailbox x claimable, once both the time due and its first message's NotBefore have come. Urgent
+// mail whose number is above seen ends any wait, because the holder that asked for the wait did not know of it.
 func (s *scheduler) schedule(x *box, due time.Time, seen int64) {
 	if x.mail.notBefore.After(due) {
 		due = x.mail.notBefore

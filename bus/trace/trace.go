@@ -62,7 +62,7 @@ func (id ID) Turn(turn string) SpanID { return id.Span("turn", turn) }
 // Command returns the id of the span in which a command is carried out, given the id of its message.
 func (id ID) Command(message string) SpanID { return id.Span("command", message) }
 
-// A Kind says which side of an exchange a span is. The values are those of OpenTelemetry.
+// A Kind says which side of an exchange a span is. The values are the same as in OpenTelemetry.
 type Kind int
 
 // These are the kinds of spans.

@@ -83,7 +83,7 @@ func (mcpAccept) Help() string {
 	return examples("parley mcp accept github", "parley mcp accept github__create_issue")
 }
 
-// Run accepts the new and changed tools of an MCP server, or the one that is named, so that agents get them.
+// Run accepts the new and changed tools of an MCP server, or only the named one, so that agents get them.
 func (a mcpAccept) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		name, tool, _ := strings.Cut(a.Name, "__")

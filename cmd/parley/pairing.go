@@ -116,8 +116,8 @@ func (pairingOwner) Help() string {
 	return examples("parley pairing owner", "parley pairing owner telegram")
 }
 
-// Run makes a code: whoever says it to the bot first becomes the bot's owner. This works even before
-// a server has run in the home for the first time.
+// Run creates a code. The first person who says it to the bot becomes the bot's owner. This works even before a
+// server has run in the home for the first time.
 func (o pairingOwner) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	cfg, err := c.load(tty, config.Options{})
 	if err != nil {

@@ -15,7 +15,7 @@ const suffix = "sentinel"
 const defaultPort = "26379"
 
 // An Address is a parsed address with Sentinels:
-// redis+sentinel://[USER:PASSWORD@]HOST:PORT,HOST:PORT/NAME?PARAMETERS. Its hosts are those of the Sentinels.
+// redis+sentinel://[USER:PASSWORD@]HOST:PORT,HOST:PORT/NAME?PARAMETERS. Its hosts are the Sentinels' hosts.
 type Address struct {
 	master.Address
 	Name string // the master's name in the Sentinels' settings

@@ -266,8 +266,8 @@ func (d *Dialer) SwitchMaster(master string) (changed bool) {
 const closeAllEvery = time.Second
 
 // LeaveReplica closes all connections after the server said that it is a replica, or does not have the keys: new
-// ones may reach the master at the same address, or at the one that the Finder names. It does this at most once
-// in closeAllEvery.
+// connections may reach the master at the same address, or at the address that the Finder names. It does this at most
+// once in closeAllEvery.
 func (d *Dialer) LeaveReplica() {
 	d.mu.Lock()
 	soon := time.Since(d.closedAll) < closeAllEvery

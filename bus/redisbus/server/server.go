@@ -1,4 +1,5 @@
-// Package server reaches a Redis server, wherever its master is at the moment, and says whether mail is safe there.
+// Package server connects to a Redis server, wherever its master is at the moment, and checks whether mail is safe
+// there.
 package server
 
 import (

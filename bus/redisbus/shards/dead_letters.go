@@ -58,8 +58,8 @@ func (b *Bus) NewestDeadLetters(ctx context.Context, topic bus.Topic, before str
 // maxPlace is greater than all places, and exact in Redis' numbers.
 const maxPlace = 1 << 53
 
-// listDeadLetters reads a page of dead letters that follow the one with the id beyond; "" for the first page. Each shard reads a
-// page, of which the first are kept.
+// listDeadLetters reads a page of dead letters that follow the one with the id beyond, or the first page if beyond is
+// "". It reads a page from each shard and keeps the first letters.
 func (b *Bus) listDeadLetters(ctx context.Context, topic bus.Topic, beyond string, limit int, newest bool) ([]bus.DeadLetter, error) {
 	order, from := 1, letterPlace{shard: math.MinInt}
 	if newest {

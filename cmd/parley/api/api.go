@@ -100,9 +100,9 @@ func (nothingSecret) JSON(raw json.RawMessage) json.RawMessage { return raw }
 
 // Timeouts limits how long callers may take. A zero field means its default.
 type Timeouts struct {
-	Body  time.Duration // for sending a request's body: 15 s, plus an eighth of that for each megabyte
-	Write time.Duration // for reading an event, or a piece of a download: 15 s; for any other answer, four times that
-	Room  time.Duration // for a large body to wait until other large bodies are done: 5 s
+	Body  time.Duration // limit for sending a request's body: 15 s, plus an eighth of that for each megabyte
+	Write time.Duration // limit for reading an event, or a piece of a download: 15 s; for any other answer, four times that
+	Room  time.Duration // limit for a large body to wait for other large bodies: 5 s
 	Quiet time.Duration // how long a stream is quiet before it sends a heartbeat: 15 s; at random up to half as long again
 }
 
@@ -260,7 +260,7 @@ func (a *API) serveGuarded(w *exchange.Answer, r *http.Request, to exchange.Rout
 		return
 	}
 	e := refusalOf(err)
-	if e.Status >= http.StatusInternalServerError && r.Context().Err() == nil { // it is the server's fault, not the caller's
+	if e.Status >= http.StatusInternalServerError && r.Context().Err() == nil { // an error of the server, not of the caller
 		a.cfg.Log.Error("request failed", slog.String("route", w.Route), slog.Any("error", err))
 	}
 	w.Refuse(e)

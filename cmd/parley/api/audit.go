@@ -33,7 +33,7 @@ func (a Audit) serve(w *exchange.Answer, r *http.Request, to exchange.Route, log
 	record := sessions.AuditRecord{Kind: to.Audit, Result: to.Result}
 	if to.Audit == sessions.AuditExport {
 		record.By, record.Session = byCaller(w), exchange.Shorten(r.PathValue("key"))
-		if name := r.PathValue("name"); name != "" { // it stands in Arguments, because an erasure empties that field
+		if name := r.PathValue("name"); name != "" { // the name is in Arguments, because an erasure empties that field
 			record.Arguments, _ = plainjson.Marshal(map[string]string{"name": exchange.Shorten(name)}) // strings can always be encoded
 		}
 		if err := a.Record(r.Context(), record); err != nil {

@@ -62,7 +62,7 @@ func (f sessionFiles) list(w *exchange.Answer, r *http.Request) error {
 			break
 		}
 		one := sessionFile{Name: path.Join(folder, e.Name()), Folder: e.IsDir()}
-		if info, err := e.Info(); err == nil && !one.Folder { // it may be gone by now
+		if info, err := e.Info(); err == nil && !one.Folder { // the file may be gone by now
 			one.Bytes, one.Changed = info.Size(), exchange.SomeTime(info.ModTime())
 		}
 		page.Files = append(page.Files, one)

@@ -44,8 +44,8 @@ type Agent struct {
 	Name string
 	// Models returns all agents by name, and for each whether a model is configured that answers for it.
 	Models func() map[string]bool
-	// Say publishes what somebody says in a session. Callers of the API are told if a mailbox is full (bus.ErrFull)
-	// or the message is invalid (bus.ErrInvalid); any other error is reported to them as "not durable now".
+	// Say publishes what somebody says in a session. If a mailbox is full (bus.ErrFull) or the message is invalid
+	// (bus.ErrInvalid), the caller of the API learns that; any other error is reported as "not durable now".
 	Say func(ctx context.Context, session string, in bus.Inbound) error
 	// Keep stores the files of the message with that id until the agent has fetched them.
 	Keep func(ctx context.Context, session, message string, all []bus.File) ([]bus.Attachment, error)
@@ -218,7 +218,7 @@ func (a messages) postToAgent(w *exchange.Answer, r *http.Request, agent string,
 	}
 	w.ID = p.ID
 	in := bus.Inbound{ID: p.ID, From: from, At: at, Text: m.text, SentAt: p.At}
-	if len(m.files) > 0 { // they are durable before the message that names them
+	if len(m.files) > 0 { // make them durable before the message that names them
 		if in.Attachments, err = a.agent.Keep(r.Context(), session, p.ID, m.files); err != nil {
 			return err
 		}

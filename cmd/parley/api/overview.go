@@ -51,9 +51,9 @@ func serverFrame(e bus.Event) []byte {
 // mayWatchServer reports whether the caller may see any events of the server at all.
 func mayWatchServer(c exchange.Caller) bool { return c.MayWatch() || c.MayApprove() }
 
-// maySee reports whether the caller, who may read the sessions in seen, may see an event of the server. Whoever may
-// read everything sees all events. Others see those of the sessions in seen and of their sub-agents, but none about
-// dead letters; whoever may answer approvals also sees those about all asks.
+// maySee reports whether the caller, who may read the sessions in seen, may see an event of the server. A caller who
+// may read everything sees all events. Others see the events of the sessions in seen and of their sub-agents, but
+// none about dead letters; a caller who may answer approvals also sees the events about all asks.
 func (o overview) maySee(ctx context.Context, c exchange.Caller, seen readScope, e *bus.Event) (bool, error) {
 	switch {
 	case seen.all:

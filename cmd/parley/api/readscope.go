@@ -100,8 +100,8 @@ func (s readScopes) scopeOf(ctx context.Context, c exchange.Caller) (readScope, 
 	return s.ownScope(ctx, c)
 }
 
-// ownScope returns which sessions a caller may read because they are its own, or belong to linked accounts, of which it looks
-// at no more than maxLinked.
+// ownScope returns which sessions a caller may read because they are its own, or belong to linked accounts. It
+// considers at most maxLinked of these.
 func (s readScopes) ownScope(ctx context.Context, c exchange.Caller) (readScope, error) {
 	var found readScope
 	if !c.MayWatch() {

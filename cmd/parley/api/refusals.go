@@ -16,8 +16,8 @@ import (
 // fast as the platform allows.
 const retryFull = 10 * time.Second
 
-// refusalOf returns what the API's caller is told about an error from the packages behind the API. For an error that it
-// doesn't know, that is only that the request can't be served now.
+// refusalOf returns the refusal for an error from the packages behind the API. For an unknown error it says only that
+// the request can't be served now.
 func refusalOf(err error) *exchange.Refusal {
 	if e, ok := errors.AsType[*exchange.Refusal](err); ok {
 		return e

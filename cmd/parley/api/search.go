@@ -43,7 +43,7 @@ type foundEntry struct {
 	Link      string        `json:"link,omitempty"`
 }
 
-// searchRoutes returns the route for searches. Whoever may read some sessions may search those.
+// searchRoutes returns the route for searches. A caller who may read some sessions may search those.
 func searchRoutes(index Words, in searchScope) []exchange.Route {
 	return []exchange.Route{{Pattern: "GET /v1/search", May: exchange.Caller.MayWatch, Serve: searchHandler{index, in}.find}}
 }
@@ -119,7 +119,7 @@ func (s searchHandler) find(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, page)
 }
 
-// sessions returns the keys of the sessions to search: the one that was asked for, or else the search.MaxSessions most
+// sessions returns the keys of the sessions to search: the requested one, or else the search.MaxSessions most
 // recently used ones that the caller may read. If the query names an agent, a person or a time, it returns only
 // sessions of that agent, in which that person has spoken, or used since that time.
 func (s searchHandler) sessions(ctx context.Context, by exchange.Caller, q searchQuery) (keys []string, err error) {
@@ -127,7 +127,7 @@ func (s searchHandler) sessions(ctx context.Context, by exchange.Caller, q searc
 	var page sessions.SessionPage
 	if q.session == "" {
 		page, err = s.scope.recent(ctx, by, in)
-	} else if err = s.scope.check(ctx, by, q.session); err == nil { // it may be a sub-agent's, which is in no list
+	} else if err = s.scope.check(ctx, by, q.session); err == nil { // it may be a sub-agent's session, which no list contains
 		in.Keys = []string{q.session}
 		page, err = s.scope.all.Recent(ctx, in)
 	}

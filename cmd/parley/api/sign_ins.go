@@ -21,7 +21,7 @@ import (
 // pages cannot send it, so the browser's cookie alone is useless to them.
 const PageHeader = "Parley-Page"
 
-// CurrentSignIn is the id that refers to the sign-in of whoever asks.
+// CurrentSignIn is the id of the caller's own sign-in.
 const CurrentSignIn = "current"
 
 // CodeFragment begins the part of an address, after #, that contains a code to sign in with. Browsers send that
@@ -227,7 +227,7 @@ func (s signIns) offer(w *exchange.Answer, r *http.Request) error {
 type SignInOffer struct {
 	Code    string    `json:"code"`
 	Expires time.Time `json:"expires"`
-	Links   []string  `json:"links"` // they open the page with the code; the one on this machine comes first
+	Links   []string  `json:"links"` // links that open the page with the code; the one for this machine comes first
 }
 
 // A SignIn is a browser in which somebody has signed in, in the API's JSON.

@@ -52,7 +52,7 @@ func frameOf(id, kind string, data any) ([]byte, error) {
 		buf.WriteString("id: " + id + "\n")
 	}
 	buf.WriteString("event: " + kind + "\ndata: ")
-	enc := plainjson.NewEncoder(&buf) // its output ends with a newline, and contains no other
+	enc := plainjson.NewEncoder(&buf) // the encoder's output ends with a newline, and contains no other
 	if err := enc.Encode(data); err != nil {
 		return nil, fmt.Errorf("encode an event: %w", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// Audit says where records of what was done are kept, besides the store, and for how long.
+// Audit says where audit records are stored besides the store, and for how long.
 type Audit struct {
 	File  string // absolute; "" means none
 	Days  int    // how many days records are kept, in the file and in the store

@@ -30,8 +30,8 @@ type Channel struct {
 	Agent         string // the agent that answers if no route matches
 	Routes        []AgentRoute
 	History       int    // how many earlier messages to read when the bot is called into a thread; 0 means none
-	Reactions     string // which reactions the agent is told about: ReactionsThumbs or ReactionsAll
-	Introduce     string // who is told what the bot is: IntroduceOnce or IntroduceNever
+	Reactions     string // which reactions the agent learns of: ReactionsThumbs or ReactionsAll
+	Introduce     string // who gets an introduction to the bot: IntroduceOnce or IntroduceNever
 	About         string // text to add to the introduction
 	Session       string // what gets a conversation of its own: SessionThread, SessionChannel or SessionUser
 	Speak         string // which answers are read aloud: SpeakOff or SpeakAsked
@@ -44,13 +44,13 @@ const DefaultFilesMB = 20
 // if the operator has not set a number.
 const DefaultHistory = 20
 
-// These are the values of Channel.Reactions: which reactions to its answers an agent is told about.
+// These are the values of Channel.Reactions: the reactions to its answers that an agent learns of.
 const (
 	ReactionsThumbs = "thumbs" // 👍 and 👎, which are stored as ratings
 	ReactionsAll    = "all"
 )
 
-// These are the values of Channel.Introduce: who is told what the bot is.
+// These are the values of Channel.Introduce: the people who get an introduction to the bot.
 const (
 	IntroduceOnce  = "once" // each person, at the first contact
 	IntroduceNever = "never"

@@ -7,8 +7,8 @@ import (
 	"parley/cmd/parley/config/schema"
 )
 
-// Heartbeat says how often an agent works through a checklist of the operator without being asked, and who is told
-// what it finds.
+// Heartbeat says how often an agent works through a checklist of the operator without being asked, and who gets its
+// findings.
 type Heartbeat struct {
 	Every     time.Duration // the time between two runs; 0 means never
 	File      string        // absolute path of the checklist

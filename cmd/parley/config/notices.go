@@ -9,10 +9,10 @@ import (
 // Tell says how owners are notified of things that need their attention.
 type Tell struct {
 	To    []string      // targets and addresses, as written; if there are none, the owners' private chats with the bot
-	After time.Duration // how long a channel is down before the owners are told
+	After time.Duration // how long a channel must be down before the owners get a notice
 }
 
-// noticesSection declares the settings for what owners are told.
+// noticesSection declares the settings for notices to owners.
 func noticesSection() section {
 	return section{
 		Section: schema.Section{Name: "notices", Settings: []schema.Setting{

@@ -12,8 +12,8 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// checkArchive says whether the audit can be archived, and up to which day it is. It returns no finding if the settings
-// name no archive.
+// checkArchive returns a finding that says whether the audit can be archived, and up to which day it was. It returns
+// none if the settings name no archive.
 func checkArchive(ctx context.Context, cfg *config.Config) []Finding {
 	f := Finding{Part: "archive", State: fine}
 	place, err := archives.Open(cfg.Audit)

@@ -265,8 +265,8 @@ func (s *setup) invite(ctx context.Context) error {
 	return err
 }
 
-// chooseOwner asks for the owner's id on the platform. It stays "" if the person doesn't know it: then "parley
-// serve" prints a link or code that makes whoever uses it first the owner.
+// chooseOwner asks for the owner's id on the platform. It stays "" if the person doesn't know it: then "parley serve"
+// prints a link or code, and the first person who uses it becomes the owner.
 func (s *setup) chooseOwner(ctx context.Context) error {
 	p, ok := platformNamed(s.channel.platform)
 	if !ok {

@@ -53,7 +53,7 @@ func (s *settings) write(load func(file string) (*config.Config, error)) (err er
 			return err
 		}
 	}
-	trial := s.file + ".new" // beside the file, because the paths in it are relative to its folder
+	trial := s.file + ".new" // in the file's folder, because paths in the file are relative to it
 	if err := replace(trial, text); err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ type gateways struct {
 	worksWithoutMail func(ctx context.Context, session string) (bool, error)
 	// ownData carries out a person's command about the data that is stored about them.
 	ownData func(ctx context.Context, in bus.Inbound) error
-	// recordDecision is told who became an owner in a chat, and about whom owners decided there.
+	// recordDecision records who became an owner in a chat, and owners' decisions there about other people.
 	recordDecision func(ctx context.Context, by, person, result string)
 	// recordRefusal puts a message's refusal in the audit.
 	recordRefusal func(sessions.AuditRecord)

@@ -29,7 +29,7 @@ type liveChannel struct {
 	gate        *gateway.Gate
 	receive     bool // whether it receives; otherwise it only sends
 	config      config.Channel
-	held        atomic.Bool                         // whether this process is the one that is receiving for it
+	held        atomic.Bool                         // whether this process receives for it
 	refused     atomic.Bool                         // whether its platform refuses the account
 	lastWarning *atomic.Pointer[string]             // the latest warning or error about it
 	traffic     connections.Traffic                 // when this process last received or sent a message there
@@ -209,8 +209,8 @@ func (all liveChannels) Ready(context.Context) map[string]error {
 	return found
 }
 
-// isOurs reports whether this process is the one that receives for a channel, or that would receive if the platform
-// didn't refuse the bot's account.
+// isOurs reports whether this process receives for a channel, or would receive if the platform didn't refuse the
+// bot's account.
 func (l *liveChannel) isOurs() bool { return l.held.Load() || l.refused.Load() }
 
 // isConnected reports whether a channel is connected to its platform. A channel that cannot tell counts as connected,

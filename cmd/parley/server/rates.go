@@ -9,8 +9,8 @@ import (
 	"parley/tools"
 )
 
-// countCall counts a call for its person, whom payer returns, under each rate in force that limits the tool. If the person
-// has had as many calls as one of them allows, countCall returns what the model is told, and counts nothing.
+// countCall counts a call for its person, whom payer returns, under each rate in force that limits the tool. If the
+// person has used up one of these rates, countCall returns the error for the model, and counts nothing.
 func (g *guarding) countCall(ctx context.Context, call tools.Call, payer func(context.Context) (string, error)) (refused *tools.Error, err error) {
 	limits := g.inForce.Load().RatesOf(g.nodes.ToolNames(call)...)
 	if len(limits) == 0 {

@@ -11,7 +11,7 @@ import (
 )
 
 // commandSandbox is the sandbox in which commands run on this machine. Finding it takes longer than everything else
-// at the start, so whoever needs it waits.
+// at the start, so a caller that needs it waits.
 type commandSandbox struct {
 	settings *config.Config
 	// open waits until the sandbox is known, and returns it, or nil if no commands are run.

@@ -131,7 +131,7 @@ func (w *Answer) Refuse(e *Refusal) {
 		h.Set("Connection", "close")
 	case http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusRequestTimeout,
 		http.StatusMethodNotAllowed, http.StatusNotFound:
-		// Otherwise the server would first wait for a body that nobody wants.
+		// Otherwise the server would first wait for a useless body.
 		h.Set("Connection", "close")
 	}
 	_ = w.JSON(e.Status, struct { // two strings can always be encoded

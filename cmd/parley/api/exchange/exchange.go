@@ -17,7 +17,7 @@ type Route struct {
 	Public bool
 	// May reports whether a caller may use the route; nil if it is open.
 	May func(Caller) bool
-	// Serve answers a request, or returns an error that the caller is told.
+	// Serve answers a request, or returns an error that the caller gets as the answer.
 	Serve func(w *Answer, r *http.Request) error
 
 	// Audit is the kind under which the audit records each request, and Result what it says was done; "" means that

@@ -12,8 +12,8 @@ type Refusal struct {
 	Status  int
 	Code    string
 	Message string
-	Retry   time.Duration // for the header Retry-After
-	Allow   string        // for the header Allow
+	Retry   time.Duration // value of the header Retry-After
+	Allow   string        // value of the header Allow
 }
 
 // Error returns the message.

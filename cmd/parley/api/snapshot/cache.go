@@ -48,7 +48,7 @@ type Cache struct {
 
 // A cacheSlot holds one session's snapshot for everybody who wants it.
 type cacheSlot struct {
-	lock     chan struct{} // its holder reads the log; the others wait for it
+	lock     chan struct{} // its holder reads the log, and the others wait for it
 	rendered *Rendered
 	users    int // how many callers of Get use it
 }
@@ -128,7 +128,7 @@ func (c *Cache) drop(key string, s *cacheSlot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.kept[key] == s {
-		delete(c.kept, key) // its users keep their pointer
+		delete(c.kept, key) // its users still have their pointer
 	}
 }
 

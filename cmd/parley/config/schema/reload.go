@@ -85,7 +85,7 @@ func (m *merger) both(section, name string) bool {
 func (m *merger) setting(path string, set *Setting) {
 	was, is := m.old.values[path], m.next.values[path]
 	if was != nil && is != nil && reflect.DeepEqual(was.v, is.v) {
-		m.values[path] = is // it may be on another line now
+		m.values[path] = is // the line may have changed
 		return
 	}
 	if set.NotYet {

@@ -70,8 +70,7 @@ type Setting struct {
 
 // A Kind says how the value of a setting is written, and how it is shown.
 type Kind interface {
-	// Decode converts a value, either from TOML or the text of a variable, to the one that the
-	// setting gets.
+	// Decode converts a value, either from TOML or the text of a variable, to the setting's value.
 	Decode(d *Decoder, v any) (any, *Fault)
 	// Show converts what Decode has returned to JSON types, or a Table.
 	Show(v any) any

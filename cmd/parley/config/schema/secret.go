@@ -29,7 +29,8 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // LogValue hides the secret.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// Hidden says which parts of a list of headers are secret, besides the values whose names are usual ones for secrets.
+// Hidden says which parts of a list of headers are secret, besides the values of headers that usually contain
+// secrets.
 type Hidden int
 
 // These values say what is secret in headers.

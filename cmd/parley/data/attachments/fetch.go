@@ -182,8 +182,8 @@ func (k *Keeper) writeInTime(ctx context.Context, f agent.FileToFetch, write fun
 	}
 }
 
-// transcribe adds to got what is said in a voice message, or why that is unknown. The words in a forwarded message
-// count as somebody else's rather than the sender's.
+// transcribe adds to got the words of a voice message, or why they are unknown. The words in a forwarded message
+// count as somebody else's, not as the sender's.
 func (k *Keeper) transcribe(ctx context.Context, f agent.FileToFetch, got *sessions.Fetched, raw []byte) {
 	var transcriber Transcriber
 	if k.cfg.Transcriber != nil {

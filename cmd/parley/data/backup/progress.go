@@ -17,7 +17,7 @@ type Step string
 
 // These are the steps, in their order.
 const (
-	Copying Step = "databases"       // they are copied within the home
+	Copying Step = "databases"       // copying databases within the home
 	Packing Step = "files"           // the copies and the files of the workspaces are written
 	Reading Step = "reading it back" // only WriteFile does this
 )
@@ -63,8 +63,8 @@ func (r *meteredReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// sizeOf returns how many bytes the files of the sessions have, which may change until they are packed; 0 if nobody wants
-// to know the progress.
+// sizeOf returns the size of the sessions' files in bytes, which may change until they are packed; 0 if no caller
+// wants to know the progress.
 func (s Source) sizeOf(ctx func() error) (int64, error) {
 	if s.Progress == nil {
 		return 0, nil

@@ -33,8 +33,8 @@ import (
 // maxRounds limits how often an erasure looks again for messages that were published while it ran.
 const maxRounds = 3
 
-// forgotten is the reason that is recorded when the background jobs of an erased session are stopped. Nobody is
-// told when such jobs end.
+// forgotten is the recorded reason when the background jobs of an erased session are stopped. Nobody gets a notice
+// when such jobs end.
 const forgotten = "forgotten"
 
 // A Bus is the bus from which messages are erased. If it is also a bus.Forgetter, waiting messages are erased, too,

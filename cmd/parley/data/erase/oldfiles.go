@@ -47,7 +47,7 @@ func (e *Eraser) oldFilesOf(ctx context.Context, key string, before time.Time) (
 	}
 	unnamed, err := ownfiles.Unreferenced(old, e.cfg.Store.Read(ctx, key, 1))
 	if errors.Is(err, sessions.ErrNotFound) {
-		return 0, nil // it was erased completely in the meantime, with its directory
+		return 0, nil // the conversation was erased completely in the meantime, with its directory
 	}
 	if err != nil || len(unnamed) == 0 {
 		return 0, err

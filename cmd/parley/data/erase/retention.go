@@ -133,8 +133,8 @@ func (e *Eraser) exists(ctx context.Context, key string) (bool, error) {
 	return err == nil, err
 }
 
-// Run erases what is older than this many days, at once and then each night, until ctx is done. In
-// a fleet only one process erases: the one that has the hold "retention".
+// Run erases what is older than this many days, at once and then each night, until ctx is done. In a fleet only the
+// process that holds the name "retention" erases.
 func (e *Eraser) Run(ctx context.Context, holder bus.Holder, days int) error {
 	err := bus.WhileHeld(ctx, holder, holdName, func(held context.Context) error {
 		e.retain(held, days)

@@ -156,7 +156,7 @@ func MoveRestoredWorkspaces(c *config.Config) error {
 		if err := os.MkdirAll(f.Dir, 0o700); err != nil {
 			return NameSetting(c, f.Key, err)
 		}
-		if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) { // it is empty: see CheckUnused
+		if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) { // the folder is empty: see CheckUnused
 			return NameSetting(c, f.Key, err)
 		}
 		err := os.Rename(from, to)

@@ -53,7 +53,7 @@ func (h *Home) checkWrites() map[string]error {
 		"bus":   func(ctx context.Context) error { return writeWithTimeout(ctx, &h.ready.bus, h.Bus.Writable) },
 		"store": func(ctx context.Context) error { return writeWithTimeout(ctx, &h.ready.store, h.Store.Writable) },
 	}
-	var space error // for the home's disk
+	var space error // the error for the home's disk
 	if h.ready.inHome["bus"] || h.ready.inHome["store"] {
 		space = checkSpace(h.Dir)
 	}

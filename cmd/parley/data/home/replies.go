@@ -57,8 +57,8 @@ type begunReply struct {
 	begins           bool // whether the last Write has written both
 }
 
-// A storer is a publication that tells whether it has stored its message. It has not if the bus has
-// seen the message's id before.
+// A storer is a publication that knows whether it has stored its message. It has not if the bus has seen the
+// message's id before.
 type storer interface{ Stored() bool }
 
 // Write implements sqldb.Share. It begins no send for a message that the bus doesn't store, because

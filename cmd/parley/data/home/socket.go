@@ -51,8 +51,8 @@ func ListenSocket(home string, log *slog.Logger) (net.Listener, error) {
 	return &socketListener{Listener: l, path: path, log: log}, nil
 }
 
-// runtimeFolder returns the folder in which folders for sockets are created: the one that the
-// system provides for this user, or else the one for temporary files.
+// runtimeFolder returns the folder in which folders for sockets are created: the system's folder for this user, or
+// else the folder for temporary files.
 func runtimeFolder() string {
 	dir := os.Getenv("XDG_RUNTIME_DIR")
 	info, err := os.Stat(dir)

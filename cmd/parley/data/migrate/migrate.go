@@ -54,7 +54,7 @@ type Config struct {
 	Shards int // number of shards of the new bus
 	// StoreURL is the database that the logs and the book are copied to.
 	StoreURL string
-	// BusName and StoreName are those two URLs without passwords, for people.
+	// BusName and StoreName are the same two URLs without passwords, for people.
 	BusName, StoreName string
 	Log                *slog.Logger
 	Progress           func(Progress)    // called again and again, and must be quick; may be nil

@@ -211,7 +211,7 @@ func (d *Commands) linesOf(ctx context.Context, key string, r request) func(func
 		theirs := map[string]bool{} // which turns are the person's
 		for e, err := range d.Store.Read(ctx, key, 1) {
 			if errors.Is(err, sessions.ErrNotFound) {
-				return // it was erased in the meantime
+				return // the session was erased in the meantime
 			}
 			if err != nil {
 				yield(line{}, err)

@@ -253,8 +253,7 @@ func checkVersion(content, known string) error {
 	return &exchange.Refusal{Status: http.StatusPreconditionFailed, Code: "changed", Message: "this memory has changed since you read it: read it again"}
 }
 
-// memoryRefusal returns what a caller is told if a memory isn't text of an acceptable length; it returns any other
-// error unchanged.
+// memoryRefusal returns the refusal if a memory isn't text of an acceptable length, and any other error unchanged.
 func memoryRefusal(err error) error {
 	switch {
 	case errors.Is(err, syscall.EFBIG):

@@ -171,8 +171,8 @@ func (s *Servers) test(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, trial)
 }
 
-// accept serves an owner's request to accept tools of an MCP server, so that agents get them: the one that is named, or
-// all that wait.
+// accept serves an owner's request to accept tools of an MCP server, so that agents get them: the named tool, or all
+// that wait.
 func (s *Servers) accept(w *exchange.Answer, r *http.Request) error {
 	name := requestedName(w, r)
 	var asked struct{ Tool, Digest string }

@@ -31,7 +31,7 @@ func Places(c *config.Config, answering map[string]llm.Model, agents []string) (
 			hosts = append(hosts, welcome.Host(cmp.Or(model.BaseURL, openai.DefaultURL)))
 		}
 	}
-	if c.Embeddings.Model != "" { // the embedding model reads what is said, too
+	if c.Embeddings.Model != "" { // the embedding model reads people's words, too
 		hosts = append(hosts, welcome.Host(cmp.Or(c.Embeddings.BaseURL, openai.DefaultURL)))
 	}
 	isLocal := func(host string) bool { return host == welcome.Local }

@@ -51,7 +51,7 @@ func priceOf(c *config.Config, list prices.List, m Model, name string, s config.
 	}
 	in, cached, out := written("price_input"), written("price_cached"), written("price_output")
 	switch {
-	case !strings.HasPrefix(m.Named, m.Table): // the table's prices are those of another model
+	case !strings.HasPrefix(m.Named, m.Table): // the table has the prices of another model
 		price, known = list.Of(name, m.Server)
 		return price, known, nil
 	case !in && !cached && !out:

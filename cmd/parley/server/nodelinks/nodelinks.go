@@ -97,7 +97,7 @@ const (
 	toldSubject = "nodes_told" // about a node: the set of tools in the last notice to the owners
 )
 
-// keyAbout is the object of the note with the key, of which a fleet has one.
+// keyAbout is the object of the note with the fleet's only key.
 const keyAbout = "fleet"
 
 // New returns Nodes.

@@ -81,8 +81,8 @@ func (p *Proposals) isTaken(name string) bool {
 	return slices.ContainsFunc(p.skills.catalog.Load().Skills, func(s skills.Skill) bool { return s.Name == name })
 }
 
-// readSkill reads a skill of a session's workspace with all its files. If the skill cannot be proposed, the error is a
-// *tools.Error, which the model is told.
+// readSkill reads a skill of a session's workspace with all its files. If the skill cannot be proposed, it returns a
+// *tools.Error, which the model reads.
 func (p *Proposals) readSkill(session, name string) (ShownProposal, error) {
 	shown := ShownProposal{Proposal: Proposal{Name: name, Session: session}}
 	files, err := p.skills.cfg.Workspace(session)
