@@ -18,7 +18,7 @@ type QuotaError struct {
 	Opens time.Duration
 }
 
-// Error says when another may begin.
+// Error returns a text that says when another may begin.
 func (e *QuotaError) Error() string {
 	return fmt.Sprintf("enough has begun for the group within the hour; the next may in %v", e.Opens)
 }

@@ -54,7 +54,7 @@ type Hub struct {
 // from the old one.
 type subscription struct{ stop context.CancelFunc }
 
-// New makes a Hub. render returns an event's Frame.
+// New returns a Hub. render returns an event's Frame.
 func New(events bus.Events, render func(bus.Event) []byte) *Hub {
 	return &Hub{events: events, render: render, joining: make(chan struct{}, 1), watchers: map[*Watcher]bool{}}
 }

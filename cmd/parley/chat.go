@@ -214,7 +214,7 @@ func banner(agent, chat, model string) string {
 	return strings.Join(append(parts, "/help lists commands, Ctrl-D exits"), " · ")
 }
 
-// leavingNote says what happens to an unfinished answer when the person leaves the terminal.
+// leavingNote returns a text about what happens to an unfinished answer when the person leaves the terminal.
 func leavingNote(server *client.Client) string {
 	if server.Hosted {
 		return "the answer is paused; it continues the next time parley chat or parley serve runs"
@@ -228,7 +228,7 @@ func terminalCommands() []string {
 	return slices.DeleteFunc(channels.Commands(), func(name string) bool { return channels.IsOwnData(bus.Inbound{Kind: bus.Command, Text: name}) })
 }
 
-// unknownCommand says what is wrong with a command that doesn't exist; "" for any other text.
+// unknownCommand returns what is wrong with a command that doesn't exist; "" for any other text.
 func unknownCommand(text string) string {
 	name := channels.UnknownCommand(text)
 	known := append(channels.Commands(), "start", "clear", "quit", "exit")

@@ -98,7 +98,7 @@ func run(args []string, tty terminal.Terminal) int {
 	return exitCode(parsed.Run(), tty)
 }
 
-// newParser makes the parser of the command line.
+// newParser returns the parser of the command line.
 func newParser(c *cli, tty terminal.Terminal, more ...kong.Option) (*kong.Kong, error) {
 	return kong.New(c, append([]kong.Option{
 		kong.Name("parley"),

@@ -41,7 +41,7 @@ type nodesInvite struct{}
 // Help shows examples.
 func (nodesInvite) Help() string { return examples("parley nodes invite") }
 
-// Run makes a code with which one device can join.
+// Run creates a code with which one device can join.
 func (nodesInvite) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		var made nodelinks.Invitation

@@ -41,8 +41,8 @@ var errNoPage = errors.New("no server is running here, so there's no page: start
 // Help shows examples.
 func (uiOpen) Help() string { return examples("parley ui", "parley ui --print", "parley ui list") }
 
-// Run makes a code to sign in with, and prints the link that contains it. If the output is a terminal, it also opens a
-// browser, unless there is none or --print or --json is given. It returns errNoPage if no server is running.
+// Run creates a code to sign in with, and prints the link that contains it. If the output is a terminal, it also
+// opens a browser, unless there is none or --print or --json is given. It returns errNoPage if no server is running.
 func (u uiOpen) Run(ctx context.Context, c *globalFlags, tty terminal.Terminal) error {
 	return withClient(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		if server.Hosted {

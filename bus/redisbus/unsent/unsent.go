@@ -86,7 +86,7 @@ func (d Destination) StoredFeed() bus.Feed {
 	return ""
 }
 
-// New makes an empty Buffer.
+// New returns an empty Buffer.
 func New() *Buffer { return &Buffer{gaps: map[Destination]bool{}, filled: make(chan struct{}, 1)} }
 
 // Filled returns a channel that has a value when there is something to send.

@@ -132,7 +132,7 @@ type API struct {
 	bodies    *exchange.BodyReader
 }
 
-// New makes an API.
+// New returns an API.
 func New(cfg Config) *API {
 	cfg.Timeouts = cfg.Timeouts.withDefaults()
 	a := &API{cfg: cfg, mux: http.NewServeMux(), streams: newStreams(), bodies: exchange.NewBodyReader(cfg.Timeouts.Body, cfg.Timeouts.Room)}

@@ -171,7 +171,7 @@ func (a asksHandler) answer(w *exchange.Answer, r *http.Request) error {
 	return w.JSON(http.StatusOK, askOf(ask, w.Caller))
 }
 
-// auditResultOf says, in the audit's words, what the answer to an ask did.
+// auditResultOf returns, in the audit's words, what the answer to an ask did.
 func auditResultOf(a bus.Ask) string {
 	if a.Kind != bus.AskApproval {
 		return "answered"

@@ -140,8 +140,8 @@ func (p peopleHandler) revoke(w *exchange.Answer, r *http.Request) error {
 	return nil
 }
 
-// offerOwner makes a code and answers with it: the first person who says it to the bot on that
-// channel becomes its owner.
+// offerOwner creates a code and answers with it. The first person who says it to the bot on that channel becomes its
+// owner.
 func (p peopleHandler) offerOwner(w *exchange.Answer, r *http.Request) error {
 	channel, err := w.ReadText(r, "channel")
 	if err != nil {

@@ -202,7 +202,7 @@ func (p schedulesHandler) visible(ctx context.Context, c exchange.Caller, id str
 	return s, err
 }
 
-// add makes a schedule.
+// add creates a schedule.
 func (p schedulesHandler) add(w *exchange.Answer, r *http.Request) error {
 	key, err := idempotencyKey(r)
 	if err != nil {

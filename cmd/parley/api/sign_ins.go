@@ -103,7 +103,7 @@ func isLoopbackHost(host string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// setCookie has the browser keep a secret for the time lasts; if lasts is negative, the browser deletes it.
+// setCookie makes the browser keep a secret for the time lasts. If lasts is negative, the browser deletes it.
 func (a Access) setCookie(w http.ResponseWriter, r *http.Request, secret string, lasts time.Duration) {
 	age := -1
 	if lasts > 0 {
@@ -202,7 +202,7 @@ func (s signIns) me(w *exchange.Answer, _ *http.Request) error {
 	return w.JSON(http.StatusOK, meOf(w.Caller))
 }
 
-// offer makes a code with which a browser can sign in with the caller's rights.
+// offer creates a code with which a browser can sign in with the caller's rights.
 func (s signIns) offer(w *exchange.Answer, r *http.Request) error {
 	if s.access.SignIns == nil || s.pages == nil {
 		return noSuchPath()

@@ -199,7 +199,7 @@ func (k Work) running(ctx context.Context, m bus.Mailbox) (RunningTurn, error) {
 	return t, nil
 }
 
-// whoDecides says who may answer an ask, by the rules of [bus.Ask.MayAnswer].
+// whoDecides returns the people who may answer an ask, by the rules of [bus.Ask.MayAnswer].
 func whoDecides(a bus.Ask) []string {
 	if a.Kind == bus.AskQuestion {
 		return []string{a.Person, "owners"}

@@ -49,7 +49,7 @@ type result struct {
 	findings []Finding
 }
 
-// NewExaminer makes an Examiner.
+// NewExaminer returns an Examiner.
 func NewExaminer(c ExaminerConfig) *Examiner {
 	return &Examiner{cfg: c, wanted: make(chan struct{}, 1)}
 }

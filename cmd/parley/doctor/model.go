@@ -77,7 +77,7 @@ func checkModel(ctx context.Context, cfg *config.Config, m models.Model) Finding
 	return f
 }
 
-// checkJudge has the model that judges tool calls judge a harmless call, and returns the result.
+// checkJudge asks the model that judges tool calls to judge a harmless call, and returns the result.
 func checkJudge(ctx context.Context, cfg *config.Config, m models.Model) Finding {
 	f := Finding{Part: "guard", State: fine}
 	ctx, cancel := context.WithTimeout(ctx, modelTimeout)

@@ -13,7 +13,8 @@ import (
 	"parley/sessions/subscriptions"
 )
 
-// checkSubscriptions says for each subscription whether its events are accepted. It posts nothing: only the server posts.
+// checkSubscriptions returns a finding for each subscription, which says whether its events are accepted. It posts
+// nothing, because only the server posts.
 func checkSubscriptions(ctx context.Context, cfg *config.Config) (found []Finding) {
 	names := slices.Sorted(maps.Keys(cfg.Subscriptions))
 	if len(names) == 0 {

@@ -39,7 +39,7 @@ type Program struct {
 // A UsageError says that onboard was called incorrectly.
 type UsageError struct{ problem string }
 
-// Error says what was wrong with the call and, if there is one, the remedy.
+// Error returns what was wrong with the call and, if there is one, the remedy.
 func (e *UsageError) Error() string { return e.problem }
 
 // missing returns the error for a flag that must be given because there is no person at a terminal to ask; purpose

@@ -7,7 +7,7 @@ import (
 	"parley/channels/web"
 )
 
-// newAsks makes the service that asks people for approvals and answers, and records what they
+// newAsks returns the service that asks people for approvals and answers, and records what they
 // decide.
 func newAsks(on foundation) *asks.Service {
 	return &asks.Service{Bus: on.home.Bus, Book: on.home.Book, Sends: on.home.Book, ShowsAll: showsAll, MayPark: on.home.MayPark, OnEnded: on.metrics.AskEnded, Log: on.log}

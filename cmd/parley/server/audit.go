@@ -20,7 +20,7 @@ type auditing struct {
 	file *audit.File // nil if none is configured
 }
 
-// newAuditing makes the part that records what is done. It doesn't open the file.
+// newAuditing returns the part that records what is done. It doesn't open the file.
 func newAuditing(on foundation) *auditing {
 	a := &auditing{foundation: on}
 	c := on.settings.Load()

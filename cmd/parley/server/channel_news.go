@@ -9,7 +9,7 @@ import (
 	"parley/cmd/parley/api"
 )
 
-// newChannelNews makes the part that tells watchers when a platform's channel goes up or down.
+// newChannelNews returns the part that tells watchers when a platform's channel goes up or down.
 func newChannelNews(on foundation, all liveChannels) *connections.Watch {
 	w := &connections.Watch{Events: on.home.Bus, Notes: on.home.Book, Record: on.home.Store.Subscriptions().RecordChannel, Log: on.log}
 	for _, l := range all {

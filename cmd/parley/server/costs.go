@@ -19,7 +19,7 @@ type costs struct {
 	owners *owners.Owners
 }
 
-// newCosts makes the costs for these models. No cap applies unless the price of some model is known.
+// newCosts returns the part that limits the cost of these models. No cap applies unless the price of some model is known.
 func newCosts(on foundation, o *owners.Owners, of *modelChains) *costs {
 	c := &costs{foundation: on, owners: o}
 	c.UsageReporter = &billing.UsageReporter{Usage: on.home.Store.Bill().Usage, Linked: c.linked, Budget: on.home.Store.Money()}
@@ -84,7 +84,7 @@ func (c *costs) linked(ctx context.Context, person string) (all []string, err er
 	return all, err
 }
 
-// newSweeper makes the sweeper that settles the cost of calls that nobody is working on any
+// newSweeper returns the sweeper that settles the cost of calls that nobody is working on any
 // longer.
 func (c *costs) newSweeper() *billing.Sweeper {
 	return &billing.Sweeper{Bus: c.home.Bus, Settle: c.home.Store.SettleAbandoned, Log: c.log}

@@ -17,7 +17,7 @@ type dispatchers struct {
 	files         files.Store
 }
 
-// newDispatchers makes the dispatchers, which plan the parts of answers from now on.
+// newDispatchers returns the dispatchers, which plan the parts of answers from now on.
 func newDispatchers(on foundation, chats *chatSide) *dispatchers {
 	d := &dispatchers{foundation: on, liveChannels: chats.liveChannels, conversations: chats.conversations, files: chats.copies}
 	on.home.PlanReplies(d.planReply)

@@ -21,7 +21,7 @@ type erasing struct {
 	memories []forgetter // the parts of this process that hold such data in memory
 }
 
-// newErasing makes the erasing.
+// newErasing returns the part that erases what people have said.
 func newErasing(on foundation, a *auditing, c copies.Files) *erasing {
 	e := &erasing{foundation: on, audit: a, copies: c, rewriter: erase.NewRewriter(on.home.Store, on.settings.Load().Store.URL != "", on.log)}
 	e.requests = erase.NewRequests(erase.RequestsConfig{Eraser: e.reportingEraser, Notes: on.home.Book, Holder: on.home.Bus, Resumes: on.role.Serves(), Log: on.log})

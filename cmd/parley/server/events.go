@@ -8,7 +8,7 @@ import (
 	"parley/channels/webhook/events"
 )
 
-// newEvents makes the channel for the events that programs post to agents.
+// newEvents returns the channel for the events that programs post to agents.
 func newEvents(on foundation) *events.Channel {
 	return &events.Channel{
 		Bus: on.home.Bus, Events: on.home.Bus, Book: on.home.Book,

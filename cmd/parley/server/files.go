@@ -17,7 +17,7 @@ import (
 	"parley/sessions"
 )
 
-// newFiles makes the keeper of the files that come with messages, and of those that models look at, in the
+// newFiles returns the keeper of the files that come with messages, and of those that models look at, in the
 // sessions' workspaces.
 func newFiles(on foundation, all liveChannels, of *modelChains, w *home.CallWorkspaces) *attachments.Keeper {
 	return attachments.New(attachments.Config{

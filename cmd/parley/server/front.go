@@ -58,7 +58,7 @@ type front struct {
 	local, network atomic.Pointer[api.API]
 }
 
-// newFront makes the front, and makes the metrics ask the parts for their figures.
+// newFront returns the part that serves programs, and makes the metrics ask the parts for their figures.
 func newFront(on foundation, c *chatSide, planning *schedules.Scheduler, hidden *secrets) *front {
 	fleet := &fleetMetrics{foundation: on}
 	on.metrics.LookUp(metrics.Sources{
@@ -180,7 +180,7 @@ func (f *front) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// newAPI makes the API: for the home's socket if local is true, otherwise for the network.
+// newAPI returns the API: for the home's socket if local is true, otherwise for the network.
 func (f *front) newAPI(local bool) *api.API {
 	return api.New(api.Config{
 		Outbox: f.webhooks.outbox, Sessions: f.home.Store, Words: f.liveChannels.linked(f.foundation), Activity: f.home.Store.Activity(), Redact: func() blocks.Redactor { return f.hidden.Load() }, Events: f.home.Bus, Mail: f.subscribing.Letters(), People: f.home.Book, Links: f.home.Book, Further: f.partRoutes, Files: f.home.WorkspaceFiles, Canvas: canvasReader(f.foundation),

@@ -32,7 +32,7 @@ type gateways struct {
 	recordRefusal func(sessions.AuditRecord)
 }
 
-// newGateways makes the gateways.
+// newGateways returns the part that runs the gateways of channels.
 func newGateways(on foundation, c *chatSide, a *agentSide) *gateways {
 	return &gateways{
 		foundation: on, liveChannels: c.liveChannels, conversations: c.conversations, introductions: &introductions{foundation: on, owners: c.owners, chains: c.chains},

@@ -67,7 +67,7 @@ type guarding struct {
 	inForce    atomic.Pointer[callGuard]
 }
 
-// newGuarding makes the guarding, which has no rules before Load.
+// newGuarding returns the part that decides about tool calls. It has no rules before Load.
 func newGuarding(on foundation, n *nodelinks.Nodes, r *rights, w *home.CallWorkspaces, d *onbehalf.Sender, running *jobs.Runner, o *owners.Owners, hidden *secrets) *guarding {
 	all := &guarding{foundation: on, nodes: n, rights: r, workspaces: w, onBehalf: d, jobs: running, owners: o, secrets: hidden}
 	all.inForce.Store(&callGuard{Guard: &guard.Guard{}})
@@ -147,7 +147,7 @@ func (g *guarding) ownToken() []string {
 	return []string{token}
 }
 
-// newHook makes a hook, which is a program that is asked about calls. When the program fails, the owners are
+// newHook returns a hook, which is a program that is asked about calls. When the program fails, the owners are
 // notified.
 func (g *guarding) newHook(command string) (guard.Hook, error) {
 	h, err := guard.ParseHook(command)
@@ -194,7 +194,7 @@ func (g *guarding) checkRedirect(call tools.Call, to string) error {
 	}
 }
 
-// newMarker makes the marker that records which files in a workspace may contain text written by strangers.
+// newMarker returns the marker that records which files in a workspace may contain text written by strangers.
 func newMarker(w *home.CallWorkspaces, running *jobs.Runner) guard.Marker {
 	return guard.Marker{
 		Open:       func(ctx context.Context, call tools.Call) (guard.Dir, error) { return w.Open(ctx, call) },

@@ -8,7 +8,7 @@ import (
 	"parley/sessions/bill"
 )
 
-// newHeartbeat makes the service that regularly makes an agent go through a checklist.
+// newHeartbeat returns the service that regularly makes an agent go through a checklist.
 func newHeartbeat(on foundation, paid *costs) *heartbeat.Service {
 	return &heartbeat.Service{
 		Bus: on.home.Bus, Events: on.home.Bus, Store: on.home.Store, Notes: on.home.Book, Ready: on.home.MaySchedule, Log: on.log,

@@ -13,7 +13,7 @@ import (
 	"parley/tools/sandbox"
 )
 
-// newJobs makes the runner of background commands.
+// newJobs returns the runner of background commands.
 func newJobs(on foundation, box sandbox.Sandbox, w *home.CallWorkspaces, where *home.CommandPlaces, may *rights, who *turnAdmission, hidden *secrets, a *auditing, n *nodelinks.Nodes) *jobs.Runner {
 	return jobs.New(jobs.Config{
 		Store: on.home.Store, Bus: on.home.Bus, Sandbox: box, Place: where.ForWorkspace,

@@ -12,7 +12,7 @@ import (
 	"parley/tools/sandbox"
 )
 
-// newMCP makes the MCP servers in the settings. Those that are programs run in box.
+// newMCP returns the MCP servers in the settings. Those that are programs run in box.
 func newMCP(on foundation, box sandbox.Sandbox, o *owners.Owners, w *home.CallWorkspaces, where *home.CommandPlaces, keeper *attachments.Keeper) *mcpservers.Servers {
 	return mcpservers.New(mcpservers.Config{
 		Settings: on.settings.Load(), Sandbox: box, Notes: on.home.Book, Bus: on.home.Bus, Changed: w.MarkAfterJob, Tell: o.Notify, Elsewhere: on.role == Gateway, Version: on.version, Log: on.log,

@@ -16,7 +16,7 @@ type modelChains struct {
 	byAgent map[string]llm.Model // the chains, also those with names such as models.ForJudge; empty if nobody answers
 }
 
-// newModelChains makes the chains of these models.
+// newModelChains returns the chains of these models.
 func newModelChains(on foundation, lists models.Lists) *modelChains {
 	return &modelChains{foundation: on, lists: lists, byAgent: models.Chains(lists, on.home.Book, meters{on.metrics, on.traces}, on.log)}
 }

@@ -23,7 +23,7 @@ type ownData struct {
 	finder    *recall.Finder
 }
 
-// newOwnData makes the part that carries out these commands. It calls relinked after accounts were linked or
+// newOwnData returns the part that carries out these commands. It calls relinked after accounts were linked or
 // separated.
 func newOwnData(on foundation, e *erasing, all liveChannels, page people.PageLink, relinked func()) *ownData {
 	o := &ownData{
@@ -62,7 +62,7 @@ func (o *ownData) linkOnWeb(ctx context.Context, in bus.Inbound) (answer string,
 	return o.personal.LinkHere(ctx, in)
 }
 
-// newRemembered makes the part through which programs read and edit what agents remember.
+// newRemembered returns the part through which programs read and edit what agents remember.
 func newRemembered(on foundation, e *erasing, hidden *secrets) owndata.Remembered {
 	return owndata.Remembered{
 		Memories: home.EditedMemories{Home: on.home, Erase: e.rewriter.Erase}, Sessions: on.home.Store, Plain: hidden.text,
@@ -73,7 +73,7 @@ func newRemembered(on foundation, e *erasing, hidden *secrets) owndata.Remembere
 	}
 }
 
-// newRecall makes the finder of what was said and remembered.
+// newRecall returns the part that finds what was said and remembered.
 func newRecall(on foundation, c *chatSide, k *knowledgeFolder, may *rights) *recall.Finder {
 	return recall.New(recall.Config{
 		Index: c.liveChannels.linked(on), Sessions: on.home.Store, Book: on.home.Book, Members: &recall.Members{Access: c.liveChannels.chatReader(on)},

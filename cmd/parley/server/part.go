@@ -35,7 +35,7 @@ type part struct {
 	is   any   // the part itself, which implements some of the interfaces below
 }
 
-// The interfaces that parts may implement.
+// These are the interfaces that parts may implement.
 type (
 	// A loader reads and checks what it needs before anything runs.
 	loader interface {

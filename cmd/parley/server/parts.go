@@ -39,7 +39,7 @@ type chatSide struct {
 	admission     *turnAdmission
 }
 
-// newChatSide makes these parts. It adds the channels without a platform to the opened ones.
+// newChatSide returns the chat side of a server. It adds the channels without a platform to the opened ones.
 func newChatSide(on foundation, c Config, opened liveChannels) *chatSide {
 	s := &chatSide{copies: copies.Files{Store: on.home.Outgoing}}
 	s.audit = newAuditing(on)
@@ -79,7 +79,7 @@ type agentSide struct {
 	answerer   *answerer
 }
 
-// newAgentSide makes these parts.
+// newAgentSide returns the agent side of a server.
 func newAgentSide(on foundation, c *chatSide, hidden *secrets, box *commandSandbox) *agentSide {
 	s := &agentSide{sandbox: box}
 	s.workspaces = &home.CallWorkspaces{Home: on.home, Settings: on.settings.Load, Log: on.log}

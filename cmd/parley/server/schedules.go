@@ -9,7 +9,7 @@ import (
 	"parley/channels"
 )
 
-// newSchedules makes the scheduler that gives agents the texts of schedules that are due.
+// newSchedules returns the scheduler that gives agents the texts of schedules that are due.
 func newSchedules(on foundation, all liveChannels, who *turnAdmission) *schedules.Scheduler {
 	return schedules.New(schedules.Config{
 		Bus: on.home.Bus, Table: on.home.Store.Schedules(), Admit: who.admit,

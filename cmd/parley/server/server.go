@@ -101,7 +101,7 @@ func warnOfOwnRoot(c Config) {
 	}
 }
 
-// newServer makes the parts of a server with an open home, each from the parts made before it. Commands run in box.
+// newServer returns the parts of a server with an open home, each from the parts made before it. Commands run in box.
 func newServer(on foundation, c Config, hidden *secrets, opened liveChannels, box *commandSandbox) *Server {
 	on.words = models.NewMeanings(on.home.Store.Words(), on.settings.Load, hidden.text, on.home.Store.Bill(), on.home.Store.Money(), on.log)
 	s := &Server{foundation: on}

@@ -22,7 +22,7 @@ type agentSkills struct {
 	*skillfolders.Proposals
 }
 
-// newSkills makes the skills. The operator's are missing until Load has read them.
+// newSkills returns the skills. The operator's are missing until Load has read them.
 func newSkills(on foundation, box *commandSandbox, o *owners.Owners, r *rights, w *home.CallWorkspaces, where *home.CommandPlaces, marks guard.Marker) *agentSkills {
 	k := &agentSkills{foundation: on}
 	k.Skills = skillfolders.New(skillfolders.Config{

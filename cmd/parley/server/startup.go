@@ -13,7 +13,7 @@ type startup struct {
 	running sync.WaitGroup
 }
 
-// newStartup makes a startup; all its work ends when ctx is done.
+// newStartup returns a startup; all its work ends when ctx is done.
 func newStartup(ctx context.Context) *startup {
 	ctx, end := context.WithCancel(ctx)
 	e := &startup{end: end}

@@ -14,7 +14,7 @@ import (
 	"parley/tools"
 )
 
-// newSubAgents makes the service that hands tasks to sub-agents.
+// newSubAgents returns the service that hands tasks to sub-agents.
 func newSubAgents(on foundation, w *home.CallWorkspaces, talk *conversations, who *turnAdmission, e *erasing, nodes func() *nodelinks.Nodes) *subagents.Service {
 	return subagents.New(subagents.Config{
 		Table: on.home.Store.SubAgents(), Bus: on.home.Bus, Ready: on.home.MayUseSubAgents, Admit: who.admit, Copy: copyTo(w),

@@ -10,7 +10,7 @@ import (
 // events for them.
 type subscribing struct{ *subscriptions.Poster }
 
-// newSubscribing makes the part that posts them.
+// newSubscribing returns the part that posts events to subscriptions.
 func newSubscribing(on foundation, hidden *secrets) subscribing {
 	return subscribing{subscriptions.New(subscriptions.Config{
 		Current: func() []kept.Subscription { return on.settings.Load().Subscribers() }, Table: on.home.Store.Subscriptions(), Bus: on.home.Bus,

@@ -71,7 +71,7 @@ type toolbox struct {
 	grants sync.Map                   // sets of tools that were already made, by permissions
 }
 
-// Run makes the tools before anybody asks for them. It returns an error, which ends the server, if it cannot find
+// Run creates the tools before anybody asks for them. It returns an error, which ends the server, if it cannot find
 // out which sandbox commands run in.
 func (t *toolbox) Run(ctx context.Context) error {
 	if _, err := t.set(); err != nil && !errors.Is(err, context.Canceled) { // a canceled context means a shutdown

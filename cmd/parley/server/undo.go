@@ -14,7 +14,7 @@ type undoing struct {
 	*undo.History
 }
 
-// newUndoing makes the part that keeps the earlier versions of files.
+// newUndoing returns the part that keeps the earlier versions of files.
 func newUndoing(on foundation) *undoing {
 	return &undoing{on, undo.New(undo.Config{
 		Store: on.home.Snapshots, Log: on.log, Off: func() bool { return on.settings.Load().Workspace.UndoTurns == 0 },

@@ -65,7 +65,7 @@ func (w *answerer) healthy(ctx context.Context) error {
 	return nil
 }
 
-// newTimers makes the runner that wakes asks and schedules when they are due.
+// newTimers returns the runner that wakes asks and schedules when they are due.
 func newTimers(on foundation, asked *asks.Service, due *schedules.Scheduler) *timers.Runner {
 	return &timers.Runner{Bus: on.home.Bus, Log: on.log, Handlers: map[string]timers.Handler{
 		bus.AskTimer: asked.Fire, bus.ScheduleTimer: due.Fire,

@@ -27,7 +27,7 @@ type Bar struct {
 	nextDraw time.Time
 }
 
-// NewBar makes a Bar that writes to out, which may be a Screen.
+// NewBar returns a Bar that writes to out, which may be a Screen.
 func NewBar(out io.Writer) *Bar {
 	b := &Bar{out: out, terminal: terminalOf(out)}
 	if b.terminal == nil {

@@ -41,7 +41,7 @@ type Answer struct {
 	large   bool // whether it holds one of the slots for large bodies
 }
 
-// New makes the answer to a request that has just arrived. bodies reads its body; the caller has the time within to
+// New returns the answer to a request that has just arrived. bodies reads its body; the caller has the time within to
 // read the answer. Close must be called once the request is served.
 func New(w http.ResponseWriter, r *http.Request, bodies *BodyReader, within time.Duration) *Answer {
 	a := &Answer{ResponseWriter: w, bodies: bodies, control: http.NewResponseController(w), began: time.Now(), within: within}

@@ -31,7 +31,7 @@ type BodyReader struct {
 	slots              chan struct{} // contains an element for each large body in memory
 }
 
-// NewBodyReader makes a BodyReader. A body may take the time body, plus an eighth of that for each megabyte; a
+// NewBodyReader returns a BodyReader. A body may take the time body, plus an eighth of that for each megabyte; a
 // large one waits for others at most the time room.
 func NewBodyReader(body, room time.Duration) *BodyReader {
 	return &BodyReader{bodyTime: body, roomTime: room, slots: make(chan struct{}, MaxLarge)}

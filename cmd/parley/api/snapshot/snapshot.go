@@ -74,8 +74,8 @@ const (
 	parked  = "parked" // the turn waits for people or a node
 )
 
-// The limits of a snapshot. If there are more turns, or their blocks take more bytes, the oldest turns are left out.
-// Watchers read earlier turns from the log.
+// These are the limits of a snapshot. If there are more turns, or their blocks take more bytes, the oldest turns are
+// left out. Watchers read earlier turns from the log.
 const (
 	maxTurns = 32
 	maxBytes = 1 << 20

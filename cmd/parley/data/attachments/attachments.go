@@ -49,7 +49,7 @@ type Keeper struct {
 	slots  chan struct{} // has one element for each running download
 }
 
-// New makes a Keeper.
+// New returns a Keeper.
 func New(cfg Config) *Keeper {
 	return &Keeper{cfg: cfg, fitter: pictures.New(), slots: make(chan struct{}, fetchesAtOnce)}
 }

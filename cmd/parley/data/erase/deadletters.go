@@ -49,8 +49,7 @@ func (e *Eraser) dropDeadLetters(ctx context.Context, match func(bus.DeadLetter)
 // pageSize is how many dead letters, sessions or chats this package reads at a time.
 const pageSize = 100
 
-// releaseFiles says that a dead letter that is about to be dropped no longer needs the files that
-// it would have sent.
+// releaseFiles releases the files that a dead letter would have sent, before the letter is dropped.
 func (e *Eraser) releaseFiles(d bus.DeadLetter) error {
 	if !strings.HasPrefix(string(d.Topic), string(bus.OutboundTopic(""))) {
 		return nil

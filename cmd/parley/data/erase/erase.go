@@ -111,7 +111,7 @@ type Config struct {
 // An Eraser erases from all places in its Config.
 type Eraser struct{ cfg Config }
 
-// New makes an Eraser.
+// New returns an Eraser.
 func New(cfg Config) *Eraser { return &Eraser{cfg} }
 
 // Person erases what a person has said, and the answers to them: conversations that the person had alone completely,

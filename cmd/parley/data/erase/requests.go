@@ -90,7 +90,7 @@ type Requests struct {
 	working sync.WaitGroup
 }
 
-// NewRequests makes Requests. They are carried out while Run is running.
+// NewRequests returns Requests. They are carried out while Run is running.
 func NewRequests(cfg RequestsConfig) *Requests {
 	return &Requests{cfg: cfg, ready: make(chan struct{}), active: map[string]chan struct{}{}}
 }

@@ -36,7 +36,7 @@ type Rewriter struct {
 	pause atomic.Int64 // a time.Duration: the shortest time between the end of a rewrite and the beginning of the next
 }
 
-// NewRewriter makes a Rewriter of the database that the store, the book and the bus share in a file or, if onServer
+// NewRewriter returns a Rewriter of the database that the store, the book and the bus share in a file or, if onServer
 // is set, of those that they have on a server.
 func NewRewriter(store Store, onServer bool, log *slog.Logger) *Rewriter {
 	r := &Rewriter{store: store, file: !onServer, log: log, wake: make(chan struct{}, 1)}

@@ -49,7 +49,7 @@ type readMemory struct {
 	at                time.Time
 }
 
-// NewTurnMemories makes TurnMemories over a book.
+// NewTurnMemories returns TurnMemories over a book.
 func NewTurnMemories(b MemoryBook) *TurnMemories {
 	return &TurnMemories{book: b, kept: map[begunTurn]readMemory{}}
 }

@@ -24,14 +24,14 @@ type NothingError struct {
 	cfg  *config.Config
 }
 
-// Error says what is missing, and which configuration is in effect.
+// Error returns what is missing, and which configuration is in effect.
 func (e *NothingError) Error() string { return e.what + "\n" + DescribeConfig(e.cfg) }
 
 func noDataError(cfg *config.Config, what string) error {
 	return &NothingError{what + ": there's nothing to show, and nothing was created", cfg}
 }
 
-// DescribeConfig says in words which configuration is in effect, and how to name another.
+// DescribeConfig returns in words which configuration is in effect, and how to name another.
 func DescribeConfig(cfg *config.Config) string {
 	words := "the configuration is " + cfg.File
 	if cfg.File == "" {

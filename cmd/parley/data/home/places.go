@@ -98,7 +98,7 @@ func CheckPlaces(c *config.Config) error {
 	return nil
 }
 
-// placeError says what is to be done about an agent's folder.
+// placeError returns the error about an agent's folder, with what to do.
 func placeError(c *config.Config, agent, remedy string) error {
 	key := "agents." + agent + ".workspace"
 	return &config.SettingError{Where: c.Origin(key), Key: key, Remedy: remedy}

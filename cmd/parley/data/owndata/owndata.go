@@ -100,7 +100,7 @@ type Commands struct {
 	wake chan struct{}
 }
 
-// New makes Commands.
+// New returns Commands.
 func New(c Config) *Commands {
 	if c.Now == nil {
 		c.Now = time.Now

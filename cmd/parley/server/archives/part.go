@@ -39,7 +39,7 @@ type Part struct {
 	archiver *archive.Archiver // nil if there is no archive
 }
 
-// New makes a Part.
+// New returns a Part.
 func New(n Needs) *Part { return &Part{Needs: n} }
 
 // Load records whether the audit is archived, so that nothing is deleted before it is. It refuses a folder that can't be

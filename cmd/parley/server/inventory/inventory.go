@@ -38,7 +38,7 @@ type Tools struct {
 // An Inventory lists what the bot has.
 type Inventory struct{ Config }
 
-// New makes an Inventory.
+// New returns an Inventory.
 func New(c Config) *Inventory { return &Inventory{c} }
 
 // inventoryWait limits how long an answer waits for MCP servers that are being started.

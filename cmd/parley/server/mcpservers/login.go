@@ -26,7 +26,7 @@ const (
 	pagePath     = callbackPath + "client.json"
 )
 
-// newSignIn makes the Client that signs people in to MCP servers that require it.
+// newSignIn returns the Client that signs people in to MCP servers that require it.
 func newSignIn(c Config) *signin.Client {
 	signIn := signin.Config{
 		Store:    notes{c.Notes},

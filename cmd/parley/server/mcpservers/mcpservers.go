@@ -65,7 +65,7 @@ type cachedTools struct {
 	all     *tools.Set
 }
 
-// New makes the servers.
+// New returns Servers.
 func New(c Config) *Servers {
 	s := &Servers{
 		settings: c.Settings.MCP, elsewhere: c.Elsewhere, Pins: pins.New(notes{c.Notes}), begun: time.Now(), sets: map[string]cachedTools{},

@@ -32,7 +32,7 @@ type Money interface {
 	Spent(ctx context.Context, of bill.Cap, at time.Time) (micro int64, err error)
 }
 
-// NewMeanings makes an index that also finds what was said in other words, if the settings name an embedding model. Once
+// NewMeanings returns an index that also finds what was said in other words, if the settings name an embedding model. Once
 // a cap on what everybody may cost is reached, it doesn't ask that model.
 func NewMeanings(table *search.Table, settings func() *config.Config, plain func(string) string, ledger Ledger, money Money, log *slog.Logger) *search.Meanings {
 	e := &embeddings{settings: settings, spender: ledger, log: log}
@@ -101,7 +101,7 @@ func (e *embeddings) current() search.Embedding {
 	return made
 }
 
-// NewEmbedding makes the client of the embedding model; the zero Embedding if the settings name none. spender may
+// NewEmbedding returns the client of the embedding model; the zero Embedding if the settings name none. spender may
 // be nil.
 func NewEmbedding(c *config.Config, spender Spender) (search.Embedding, error) {
 	s := c.Embeddings

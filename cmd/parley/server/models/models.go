@@ -86,7 +86,7 @@ func (l Lists) LookUpWindowsOf(ctx context.Context, agent string) {
 	}
 }
 
-// New makes the configured models of each agent. An agent for which nothing is configured gets the demo. How many
+// New returns the configured models of each agent. An agent for which nothing is configured gets the demo. How many
 // tokens they read at once is unknown before LookUpWindows. An error that the operator can remedy in the settings
 // is a *config.SettingError.
 func New(ctx context.Context, c *config.Config, log *slog.Logger) (Lists, error) {
@@ -150,7 +150,7 @@ const ForJudge = "guard judge"
 // such a name.
 func ForTitles(agent string) string { return agent + " titles" }
 
-// newModel makes a model. If no name is configured, it asks the model's server for one.
+// newModel returns a model. If no name is configured, it asks the model's server for one.
 func newModel(ctx context.Context, all *config.Config, list prices.List, choice config.ModelChoice, log *slog.Logger) (Model, error) {
 	table, c := choice.Table, all.Model
 	if name, ok := strings.CutPrefix(table, "models."); ok {

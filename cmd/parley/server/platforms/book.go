@@ -17,7 +17,7 @@ type DeferredBook struct {
 
 var _ Book = (*DeferredBook)(nil)
 
-// NewDeferredBook makes a DeferredBook that is not open.
+// NewDeferredBook returns a DeferredBook that is not open.
 func NewDeferredBook() *DeferredBook { return &DeferredBook{opened: make(chan struct{})} }
 
 // Open passes all calls on to book, including those that are waiting. It must be called at most

@@ -216,7 +216,7 @@ type LackError struct {
 	Perhaps bool
 }
 
-// Error says what is missing.
+// Error returns what is missing.
 func (e *LackError) Error() string { return e.Lack }
 
 // A settingError says that an adapter cannot be made because of a setting.
@@ -244,7 +244,7 @@ func RefusedSetting(channel string, refused *channels.SendError) string {
 	return "channels." + channel + "." + cmp.Or(refused.Setting, "bot_token")
 }
 
-// RefusalRemedy says what to do when a platform refuses the bot's account.
+// RefusalRemedy returns what to do when a platform refuses the bot's account.
 func RefusalRemedy(refused *channels.SendError) string {
 	return cmp.Or(refused.Remedy, "set the token that the platform gave you")
 }

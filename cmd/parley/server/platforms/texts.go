@@ -2,7 +2,7 @@
 
 package platforms
 
-// telegramSteps says how to make a bot on Telegram, step by step.
+// telegramSteps returns instructions, step by step, for making a bot on Telegram.
 func telegramSteps() []string {
 	return []string{
 		"Open https://t.me/BotFather and send it /newbot.",
@@ -11,7 +11,7 @@ func telegramSteps() []string {
 	}
 }
 
-// slackSteps says how to make a bot on Slack, step by step.
+// slackSteps returns instructions, step by step, for making a bot on Slack.
 func slackSteps() []string {
 	return []string{
 		"Open https://api.slack.com/apps?new_app=1, choose From a manifest, and pick your workspace.",
@@ -22,7 +22,7 @@ func slackSteps() []string {
 	}
 }
 
-// discordSteps says how to make a bot on Discord, step by step.
+// discordSteps returns instructions, step by step, for making a bot on Discord.
 func discordSteps() []string {
 	return []string{
 		"Open https://discord.com/developers/applications and click New Application.",

@@ -51,7 +51,7 @@ type cachedTools struct {
 	base, all *tools.Set
 }
 
-// New makes Skills; found are the operator's skills.
+// New returns Skills; found are the operator's skills.
 func New(c Config, found *Catalog) *Skills {
 	s := &Skills{cfg: c, sets: map[string]cachedTools{}}
 	s.tool = skills.New(func(_ context.Context, call tools.Call) ([]skills.Skill, error) { return s.skillsOf(call.Session) })

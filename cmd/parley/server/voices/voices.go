@@ -60,7 +60,7 @@ var (
 	_ speak.Listener = (*Voices)(nil)
 )
 
-// New makes a Voices. It contacts no server yet.
+// New returns a Voices. It contacts no server yet.
 func New(cfg Config) *Voices { return &Voices{cfg, markup.New()} }
 
 // Server returns the client of the service that reads texts aloud: the one in these settings, or else OpenAI's.
