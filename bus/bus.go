@@ -188,8 +188,7 @@ func (c Caps) Room(topic Topic, m Message) (count, size int) {
 	return count, c.Bytes
 }
 
-// Of returns the cap on the messages of a topic's mailboxes; 0 means that the topic has
-// none.
+// Of returns the cap on the messages of a topic's mailboxes, or 0 if the topic has none.
 func (c Caps) Of(topic Topic) int {
 	switch topic {
 	case InboundTopic:

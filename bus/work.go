@@ -116,7 +116,7 @@ func (p places) take(ctx context.Context, most int) (taken int) {
 	return taken
 }
 
-// free gives places back.
+// free returns places.
 func (p places) free(n int) {
 	for range n {
 		<-p

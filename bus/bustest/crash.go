@@ -69,7 +69,7 @@ func (p *process) kill() (rest []string) {
 	return rest
 }
 
-// runChild is the main function of a child process. It ends when it is killed.
+// runChild runs a child process in a role, until it is killed.
 func runChild(h Harness, role, place string) int {
 	ctx := context.Background()
 	b, err := h.Open(ctx, place, Options{})

@@ -77,7 +77,8 @@ func testNoMail(r *rig) {
 	wg.Wait()
 }
 
-// testOnMailOneAtATime has mail come before OnMail, while its function runs, and after stop.
+// testOnMailOneAtATime publishes before OnMail, while its function runs, and after stop. Calls of the function must
+// not overlap, and none may come after stop.
 func testOnMailOneAtATime(r *rig) {
 	r.open(Options{})
 	r.publish("k", "a")

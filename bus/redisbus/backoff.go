@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The shortest and longest wait between two attempts.
+// These are the shortest and the longest wait between two attempts.
 const (
 	shortRetry = 20 * time.Millisecond
 	longRetry  = 250 * time.Millisecond

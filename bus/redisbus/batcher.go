@@ -114,7 +114,7 @@ func (c *scriptBatcher) send(ctx context.Context, x *call) (reply, error) {
 	}
 }
 
-// sendBatches is what each sender goroutine runs: it sends the calls that have gathered, until stop.
+// sendBatches sends the calls that have gathered, until stop. Each sender goroutine runs it.
 func (c *scriptBatcher) sendBatches() {
 	for {
 		select {

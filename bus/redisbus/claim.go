@@ -117,7 +117,7 @@ func (c *claims) ClaimUpTo(ctx context.Context, topic bus.Topic, most int) ([]bu
 	return nil, ctx.Err()
 }
 
-// giveBack gives back, in the background, leases whose caller no longer waits.
+// giveBack returns leases to the server, in the background, if their caller no longer waits.
 func (c *claims) giveBack(q *waitQueue, leases []*lease) {
 	c.spawnOrRun(func() { c.leases.giveBack(&q.keys, leases) })
 }

@@ -21,7 +21,7 @@ type leaseCounts struct {
 // counting before another process gets its mailbox, if the holder says so more often than it extends the lease.
 func (c *leaseCounts) countedFor() time.Duration { return c.lease * 2 / 3 }
 
-// KeepEvery is how often KeepCounted has to be called.
+// KeepEvery returns how often KeepCounted has to be called.
 func (c *leaseCounts) KeepEvery() time.Duration { return c.lease / 6 }
 
 // A Counted is a lease that is counted for a group.

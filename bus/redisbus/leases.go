@@ -32,16 +32,16 @@ func newLeases(c *connection, m *emitter, length, maxHold time.Duration) *leases
 	}
 }
 
-// beginClaim is called before the claim script runs. Until endClaim is called, notes about
-// leases that are not known yet are kept.
+// beginClaim must be called before the claim script runs. Until endClaim is called, it keeps notes about leases that
+// are not known yet.
 func (s *leases) beginClaim() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.claiming++
 }
 
-// endClaim is called with the leases that a run of the claim script has granted. It registers
-// them, and passes on the notes that came before.
+// endClaim must be called with the leases that a run of the claim script has granted. It registers them, and passes
+// on the notes that came before.
 func (s *leases) endClaim(granted []*lease) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

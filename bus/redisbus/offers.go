@@ -117,7 +117,7 @@ func (q *waitQueue) keepOffers(offers []offer, left func(key string) bool) {
 	q.offers = append(offers, q.offers...)
 }
 
-// listenAsClaimer has this process counted among those that claim the topic's mail.
+// listenAsClaimer registers this process as one of those that claim the topic's mail.
 func (c *claims) listenAsClaimer(k *topicKeys) {
 	if channel := k.claimers(); channel != "" {
 		c.spawn(func() { c.subscribe(channel) })
@@ -129,7 +129,7 @@ func (q *waitQueue) isOffered(key string) bool {
 	return slices.ContainsFunc(q.offers, func(o offer) bool { return o.key == key })
 }
 
-// decline has others claim mailboxes that were offered to this process.
+// decline lets other processes claim mailboxes that were offered to this process.
 func (c *claims) decline(topic bus.Topic, keys ...string) {
 	if len(keys) == 0 {
 		return

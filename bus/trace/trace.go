@@ -29,8 +29,8 @@ type SpanID [8]byte
 // String returns the id in hexadecimal digits.
 func (id SpanID) String() string { return hex.EncodeToString(id[:]) }
 
-// Of returns the trace of a message, given its id or an id that is derived from it (see bus.Cause): a turn's, which is
-// that of its first message, or its reply's.
+// Of returns the trace of a message, given its id or an id that is derived from it (see bus.Cause). For a turn's id,
+// that is the trace of the turn's first message.
 func Of(message string) ID {
 	cause, _ := bus.Cause(message)
 	if cause == "" {

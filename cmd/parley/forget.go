@@ -25,7 +25,7 @@ type forgetCmd struct {
 	Yes     bool   `help:"Don't ask for confirmation."`
 }
 
-// Help says that either a person or a session must be given, and shows examples.
+// Help returns the help, which says that either a person or a session must be given, and shows examples.
 func (forgetCmd) Help() string {
 	return textUserOrSession +
 		examples("parley forget --user telegram:42", "parley forget --session main:slack:C0TEAM", "parley forget --yes --user telegram:42")

@@ -89,7 +89,7 @@ func (c nodeRun) install(ctx context.Context, flags *globalFlags, cfg *config.Co
 	return installService(ctx, s, path, tty, c.Start, c.Yes)
 }
 
-// Run has this device join a server.
+// Run makes this device join a server.
 func (c nodeJoin) Run(ctx context.Context, flags *globalFlags, tty terminal.Terminal) error {
 	cfg, err := loadConfig(config.Options{File: flags.Config, Home: flags.Home, LookLocal: true, WithoutSecrets: !node.IsBroker(c.URL)})
 	if err != nil {

@@ -112,7 +112,7 @@ func (r *Buffer) Add(e bus.Event, feeds Feeds) {
 	r.wakeSender()
 }
 
-// wakeSender tells who listens to Filled that there is something to send.
+// wakeSender signals on Filled that there is something to send.
 func (r *Buffer) wakeSender() {
 	select {
 	case r.filled <- struct{}{}:

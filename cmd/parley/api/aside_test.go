@@ -169,7 +169,7 @@ func TestASnapshotHasWhatFailedTurnsSaid(t *testing.T) {
 	}
 }
 
-// The reply to a command in a snapshot is the same that watchers got live.
+// The reply to a command in a snapshot equals the reply that watchers got live.
 func TestRepliesAreTheSameLiveAndLater(t *testing.T) {
 	x := newRig(t)
 	x.work(brief{})

@@ -66,8 +66,8 @@ func (x *rig) askFor(token, method, path, body string) (int, string) {
 	return resp.StatusCode, string(all)
 }
 
-// The list of asks shows callers the asks that they may answer. Callers who may read everything see all asks, also
-// live.
+// The list of asks shows callers the asks that they may answer. Callers who may read everything see all asks, and see
+// them live, too.
 func TestAsksAreListedForThoseWhoMaySeeThem(t *testing.T) {
 	x := askRig(t)
 	for token, want := range map[string]string{

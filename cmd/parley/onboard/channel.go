@@ -93,7 +93,7 @@ func (s *setup) freeName(platform string) string {
 	}
 }
 
-// chooseTokens says how to make a bot on the platform, and asks for its tokens. It checks these by asking the
+// chooseTokens explains how to make a bot on the platform, and asks for its tokens. It checks these by asking the
 // platform who the bot is.
 func (s *setup) chooseTokens(ctx context.Context) error {
 	p, ok := platformNamed(s.channel.platform)

@@ -43,9 +43,9 @@ type KnownAbilities struct {
 	known    map[string]Abilities
 }
 
-// Of returns what a channel can do according to the settings c; the zero Abilities if it is not on
-// a chat platform. If that cannot be found out, only the first call returns the error, and later
-// ones the zero Abilities.
+// Of returns what a channel can do according to the settings c, or the zero Abilities if it is not on a chat
+// platform. If that cannot be determined, only the first call returns the error, and later ones return the zero
+// Abilities.
 func (k *KnownAbilities) Of(c *config.Config, channel string) (Abilities, error) {
 	settings, ok := c.Channels[channel]
 	if !ok {
