@@ -95,7 +95,6 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open bus: %w", err)
 	}
-	redis.SetLogger(discardLogger{}) // its messages are returned as errors too, and the outageLog logs them once
 	client := redis.NewClient(d.Options)
 	s, err := d.Inspect(ctx, client)
 	if err == nil {
@@ -197,9 +196,3 @@ func (b *Bus) Close() error {
 	b.work.Wait()
 	return nil
 }
-
-// discardLogger keeps go-redis from writing to standard error.
-type discardLogger struct{}
-
-// Printf implements the client's logger: it drops the message.
-func (discardLogger) Printf(context.Context, string, ...any) {}

@@ -51,6 +51,7 @@ type Dialer struct {
 
 // NewDialer parses the address. Its errors do not repeat the address, which may contain passwords.
 func NewDialer(from Options) (*Dialer, error) {
+	redis.SetLogger(discardLogger{}) // its messages are returned as errors, too
 	d := &Dialer{hungUp: from.HungUp, open: map[*trackedConn]bool{}}
 	switch {
 	case sentinel.Is(from.URL):
@@ -301,3 +302,9 @@ func (d *Dialer) hangUpWhere(match func(address string) bool) {
 		_ = c.Close() // the user of the connection gets the error
 	}
 }
+
+// discardLogger keeps go-redis from writing to standard error.
+type discardLogger struct{}
+
+// Printf implements the client's logger: it drops the message.
+func (discardLogger) Printf(context.Context, string, ...any) {}
