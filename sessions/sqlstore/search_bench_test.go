@@ -55,7 +55,7 @@ func BenchmarkSearch(b *testing.B) {
 
 const benchEntries = 100
 
-// the number of sessions; use fewer for a quick look
+// the number of sessions; use fewer for a quick look.
 var benchSessions = 3000
 
 func benchmarkSearch(b *testing.B, place string) {

@@ -127,7 +127,7 @@ const (
 	MaxResult      = 1 << 20   // bytes of an outcome in JSON
 )
 
-// AnyPrefix, followed by a capability, stands for a node that has the capability.
+// AnyPrefix stands, before a capability, for any node that has the capability.
 const AnyPrefix = "any:"
 
 // DefaultTimeout is how long a call may take if its tool does not say.

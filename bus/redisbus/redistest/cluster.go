@@ -79,7 +79,7 @@ func (x *Cluster) Owner(t testing.TB, slot int) (at int) {
 	await(t, "a master of the slot", func() bool {
 		newest := int64(-1)
 		for i, c := range x.Clients {
-			all, err := c.ClusterSlots(t.Context()).Result()
+			all, err := c.ClusterSlots(t.Context()).Result() //nolint:staticcheck // Redis 6.2 does not know CLUSTER SHARDS
 			info, unknown := c.ClusterInfo(t.Context()).Result()
 			if err != nil || unknown != nil || !slices.ContainsFunc(all, func(s redis.ClusterSlot) bool { return has(s, slot, x.IDs[i]) }) {
 				continue
@@ -146,7 +146,7 @@ func (x *Cluster) Move(t testing.TB, slot, from, to int) {
 	do(from, "cluster", "setslot", slot, "node", x.IDs[to])
 	for i := range 3 {
 		await(t, "the nodes to agree on the slot", func() bool {
-			all, err := x.Clients[i].ClusterSlots(ctx).Result()
+			all, err := x.Clients[i].ClusterSlots(ctx).Result() //nolint:staticcheck // see Owner
 			return err == nil && slices.ContainsFunc(all, func(s redis.ClusterSlot) bool { return has(s, slot, x.IDs[to]) })
 		})
 	}
