@@ -137,13 +137,21 @@ func (c *counting) keepCounted(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		var calls sync.WaitGroup
-		for shard, leases := range c.countedByShard() {
-			// If this fails, the next round repeats it, or the leases stop counting too early and more work may begin.
-			calls.Go(func() { _ = shard.KeepCounted(ctx, leases) })
-		}
-		calls.Wait()
+		c.keepOnce(ctx)
 	}
+}
+
+// keepOnce keeps the leases counted. A shard that does not answer in time is left until the next round, so that those of
+// the other shards go on counting.
+func (c *counting) keepOnce(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, c.all[0].KeepEvery())
+	defer cancel()
+	var calls sync.WaitGroup
+	for shard, leases := range c.countedByShard() {
+		// If this fails again and again, the leases stop counting too early, and more work may begin.
+		calls.Go(func() { _ = shard.KeepCounted(ctx, leases) })
+	}
+	calls.Wait()
 }
 
 // countedByShard returns the counted leases by the shards of their groups, without those that are lost.
