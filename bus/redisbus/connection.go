@@ -14,6 +14,7 @@ type connection struct {
 	client  *redis.Client
 	batcher *scriptBatcher
 	log     *slog.Logger
+	listens chan struct{} // closed once the server has confirmed that this process gets its notes
 
 	*lifecycle
 }

@@ -27,7 +27,7 @@
 //   - events.go, forget_events.go, emit.go, wire.go: subscribing to events, and sending them; package unsent
 //     holds those that wait to be sent
 //   - subscription.go: the connection on which this process hears of its leases, of holds and of events
-//   - shards.go, counts.go: a bus that is cut into shards, and counting its leases
+//   - shards.go, counts.go: a bus that is split into shards, and counting its leases
 //   - inspect.go, dead_letters.go, forget.go, roster.go, import.go: depth and dead letters; erasing;
 //     the other processes; importing what another bus keeps
 //   - scripts: each script says what it takes and returns; shared/box.lua describes the data
@@ -132,7 +132,7 @@ func (b *Bus) checkWhole(ctx context.Context, shards int) error {
 
 func newBus(c Config, d *server.Dialer, client *redis.Client, scripts scriptLibrary) *Bus {
 	to := &connection{
-		keys: newKeys(c.Prefix, c.Tag, client.Options().DB), self: c.self, client: client, log: c.Log,
+		keys: newKeys(c.Prefix, c.Tag, client.Options().DB), self: c.self, client: client, log: c.Log, listens: make(chan struct{}),
 		batcher:   newBatcher(client, scripts, &outageLog{log: c.Log}, newReplication(client, d, c.Log)),
 		lifecycle: &lifecycle{closed: make(chan struct{})},
 	}
@@ -155,7 +155,7 @@ func newBus(c Config, d *server.Dialer, client *redis.Client, scripts scriptLibr
 	b.leases.onOffer = b.claims.takeUp
 	b.deadLetters = &deadLetters{connection: to, publisher: b.publisher, emitter: b.emitter}
 	b.forgetter = &forgetter{connection: to, inspector: b.inspector, dead: b.deadLetters, events: b.events}
-	b.notes = &subscription{connection: to, claims: b.claims, leases: b.leases, holds: b.holds, events: b.events}
+	b.notes = &subscription{confirmed: sync.OnceFunc(func() { close(to.listens) }), connection: to, claims: b.claims, leases: b.leases, holds: b.holds, events: b.events}
 	b.extender = &extender{leases: b.leases, holds: b.holds}
 	b.repairs = &repairs{connection: to, inspector: b.inspector, holds: b.holds, lease: c.Lease}
 	return b

@@ -20,6 +20,8 @@ type subscription struct {
 	leases *leases
 	holds  *holds
 	events *events
+
+	confirmed func() // is called when the server has confirmed that this process gets its notes
 }
 
 // listen receives everything that is published to this process until ctx is done:
@@ -82,6 +84,7 @@ func (n *subscription) handleMessage(heard any) {
 			return
 		}
 		if x.Channel == n.keys.notes(n.self) {
+			n.confirmed()
 			n.leases.extendNow() // notes sent before are lost; extending returns the same numbers
 		}
 		n.events.confirm(x.Channel)
