@@ -20,7 +20,7 @@ const (
 	// lateAnswerWait is how long the other nodes are waited for once most have answered.
 	lateAnswerWait = 100 * time.Millisecond
 	// answersLast is how long an answer is used again. The shards of a bus ask at about the same time.
-	answersLast = 500 * time.Millisecond
+	answersLast = time.Second
 )
 
 // A Cluster asks the nodes of a Redis Cluster. It is shared by the finders of all slots.
