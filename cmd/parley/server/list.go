@@ -7,7 +7,6 @@ func (s *Server) list(c Config) []part {
 	r, g, chats, work := s.role, s.foundation, s.chats, s.agents
 	answers := r.Works() && len(chats.chains.byAgent) > 0
 	gates := newGateways(g, chats, work)
-	sends := newDispatchers(g, chats)
 	ownData := newOwnData(g, chats.erasing, chats.liveChannels, people.PageLink{Owns: chats.owners.Includes, New: s.front.ownersLink}, s.front.recheck)
 	ownData.join(gates, work)
 	all := []part{
@@ -47,7 +46,7 @@ func (s *Server) list(c Config) []part {
 		{"sub-agents", answering, answers, work.subagents},
 		{"reservations", answering, answers, chats.costs.newSweeper()},
 		{"jobs", background, r.Works(), jobsRunning{work.jobs}},
-		{"dispatchers", sending, r.Dispatches(), sends},
+		{"dispatchers", sending, r.Dispatches(), newDispatchers(g, chats)},
 		{"subscriptions", sending, r.Serves() && r.Dispatches(), s.front.subscribing},
 		{"files to send", upkeep, r.Serves() && r.Dispatches(), work.fileCopies},
 		{"undo", upkeep, r.Serves() && r.Works(), work.undoing},
