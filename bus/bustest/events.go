@@ -194,7 +194,7 @@ func testEventsGone(r *rig) {
 	for i := range 20000 {
 		r.Emit(newEvent("s", i))
 	}
-	r.awaitGone(feed, first.ID)
+	awaitGone(r, feed, first.ID)
 	gone(1)
 	gone(first.ID + uint64(24*time.Hour.Microseconds())) // an id that was not given yet, as of another bus or another clock
 	r.reopen()
@@ -206,7 +206,7 @@ func testEventsGone(r *rig) {
 
 // awaitGone waits until a subscription from after that id on yields ErrGone. A bus may send events
 // in the background, so it may take some time until it does.
-func (r *rig) awaitGone(feed bus.Feed, after uint64) {
+func awaitGone(r *rig, feed bus.Feed, after uint64) {
 	r.Helper()
 	r.await("the event to be gone", func() bool {
 		ctx, cancel := context.WithCancel(r.Context())

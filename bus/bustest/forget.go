@@ -129,7 +129,7 @@ func testForgetSparesOthers(r *rig) {
 	r.publish("k", "a")
 	r.publish("other", "b")
 	l := r.claimKey("k")
-	r.awaitLeased(1)
+	awaitLeased(r, 1)
 	r.forget(bus.Forgotten{Messages: 1}, "b")
 	r.noError("held", l.Held(r.Context()))
 	r.publish("k", "c")

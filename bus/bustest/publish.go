@@ -194,7 +194,7 @@ func testBoundedUrgent(r *rig) {
 const heavyBytes = 300 << 10
 
 // publishHeavy publishes a message of heavyBytes bytes.
-func (r *rig) publishHeavy(id string) error {
+func publishHeavy(r *rig, id string) error {
 	return r.Publish(r.Context(), inbound, bus.Message{ID: id, Key: "k", Body: bytes.Repeat([]byte{'x'}, heavyBytes)})
 }
 
@@ -204,14 +204,14 @@ func testBoundInBytes(r *rig) {
 		r.Publish(r.Context(), inbound, bus.Message{ID: "large", Key: "alone", Body: make([]byte, 2<<20)}), nil)
 	r.wantError("behind it", r.Publish(r.Context(), inbound, bus.Message{ID: "small", Key: "alone", Body: make([]byte, 5000)}), bus.ErrTooMuch)
 	for _, id := range []string{"a", "b", "c"} {
-		r.noError("publish "+id, r.publishHeavy(id))
+		r.noError("publish "+id, publishHeavy(r, id))
 	}
 	for range 2 { // a refused message leaves nothing behind
-		err := r.publishHeavy("d")
+		err := publishHeavy(r, "d")
 		r.wantError("publish d", err, bus.ErrTooMuch)
 		r.wantError("publish d", err, bus.ErrFull)
 	}
-	r.noError("publish a again", r.publishHeavy("a"))
+	r.noError("publish a again", publishHeavy(r, "a"))
 	r.noError("publish urgent", r.Publish(r.Context(), inbound, bus.Message{ID: "u", Key: "k", Urgent: true, Body: make([]byte, heavyBytes)}))
 	r.wantError("publish bounded", r.Publish(r.Context(), inbound, bus.Message{ID: "v", Key: "k", Urgent: true, Bounded: true, Body: make([]byte, heavyBytes)}), bus.ErrTooMuch)
 	for i := range 3 { // timers have no limit
@@ -223,15 +223,15 @@ func testBytesMeasuredAgain(r *rig) {
 	r.open(Options{Caps: bus.Caps{Bytes: 1 << 20}})
 	for round := range 4 {
 		for i := range 3 {
-			r.noError("publish", r.publishHeavy(fmt.Sprint(round, "/", i)))
+			r.noError("publish", publishHeavy(r, fmt.Sprint(round, "/", i)))
 		}
 		again := fmt.Sprint(round+1, "/0")
-		r.wantError("publish "+again, r.publishHeavy(again), bus.ErrTooMuch)
+		r.wantError("publish "+again, publishHeavy(r, again), bus.ErrTooMuch)
 		r.settle(r.claimKey("k"), bus.End{})
 		if round%2 == 1 {
 			r.reopen() // after this, bodies are only on disk
 		}
-		r.wantError("given back, publish "+again, r.publishHeavy(again), bus.ErrTooMuch)
+		r.wantError("given back, publish "+again, publishHeavy(r, again), bus.ErrTooMuch)
 		l := r.claimKey("k")
 		mail, err := l.Mail(r.Context(), 0)
 		r.noError("mail", err)
@@ -240,8 +240,8 @@ func testBytesMeasuredAgain(r *rig) {
 			end = bus.End{Dead: mail[0].Seq, Reason: "no"}
 		}
 		r.settle(l, end)
-		r.noError("one settled, publish", r.publishHeavy(fmt.Sprint(round, "/3")))
-		r.wantError("one came, publish "+again, r.publishHeavy(again), bus.ErrTooMuch)
+		r.noError("one settled, publish", publishHeavy(r, fmt.Sprint(round, "/3")))
+		r.wantError("one came, publish "+again, publishHeavy(r, again), bus.ErrTooMuch)
 		l = r.claimKey("k")
 		last := int64(0)
 		for n := 0; n < 3; {

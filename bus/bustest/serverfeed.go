@@ -164,7 +164,7 @@ func testServerFeedGone(r *rig) {
 	for i := range 20000 {
 		r.Emit(newJobEvent("s", i))
 	}
-	r.awaitGone(bus.ServerFeed(), first.ID)
+	awaitGone(r, bus.ServerFeed(), first.ID)
 }
 
 func testServerFeedForgets(r *rig) {

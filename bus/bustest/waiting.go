@@ -114,7 +114,7 @@ func isNothing(d bus.Depth) bool {
 
 // awaitLeased waits until that many inbound mailboxes are leased. A bus that divides its mailboxes may lease one more for
 // a moment, before it gives back what nobody has claimed.
-func (r *rig) awaitLeased(n int) {
+func awaitLeased(r *rig, n int) {
 	r.Helper()
 	Await(r, "what nobody has claimed to be given back", func() bool { return r.readDepth(inbound).Leased == n })
 }
@@ -136,7 +136,7 @@ func testMailboxes(r *rig) {
 	r.publish("later", "3")
 	r.settle(r.claimKey("later"), bus.End{After: time.Hour})
 	r.publish("next", "4", "5", "6")
-	r.awaitLeased(1)
+	awaitLeased(r, 1)
 	list := read(5)
 	if list.LeasedCount != 1 || len(list.Leased) != 1 || list.Leased[0].Key != "held" || list.Leased[0].Messages != 2 || !list.Leased[0].Due.IsZero() {
 		r.Errorf("leased are %+v", list)
@@ -174,7 +174,7 @@ func testDepth(r *rig) {
 	r.settle(r.claimKey("b"), bus.End{After: time.Hour})
 	dead := r.claimKey("c")
 	r.settle(dead, bus.End{Dead: r.wantMail(dead, 0, "4", "5"), Reason: "no"})
-	r.awaitLeased(1)
+	awaitLeased(r, 1)
 	d := r.readDepth(inbound)
 	if d.Oldest < 100*time.Millisecond || d.Oldest > patience {
 		r.Errorf("the oldest is %v old", d.Oldest)
