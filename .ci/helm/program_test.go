@@ -361,7 +361,7 @@ func until(t *testing.T, most time.Duration, there func() error) {
 		if time.Now().After(end) {
 			t.Fatal(err)
 		}
-		time.Sleep(50 * time.Millisecond)
+		<-time.After(50 * time.Millisecond)
 	}
 }
 

@@ -155,7 +155,7 @@ func TestClusterRefuses(t *testing.T) {
 
 // A bus can change its number of shards once it is empty and no process has it open. It still knows which messages
 // were published.
-func TestRecut(t *testing.T) {
+func TestReshard(t *testing.T) {
 	t.Parallel()
 	s := redistest.New(t)
 	config := redisbus.Config{URL: s.URL(), Lease: testLease}
@@ -218,7 +218,68 @@ func TestRecut(t *testing.T) {
 			ok(l.Settle(t.Context(), bus.End{Done: mail[0].Seq}))
 		}
 		fence = highest
-		refused(n+1, "processes have it open")
+		refused(n+1, "processes that have it open")
 		ok(b.Close())
 	}
+}
+
+// What another bus contains can be imported into shards, also if an import begins again: each message is then in the shard of
+// its mailbox, and its id is known there.
+func TestImportIntoShards(t *testing.T) {
+	t.Parallel()
+	r := &rig{T: t}
+	config := redisbus.Config{URL: redistest.New(t).URL(), Lease: testLease}
+	r.ok("prepare", shards.Prepare(t.Context(), config, shardCount))
+	b, err := shards.Open(t.Context(), config, shardCount)
+	r.ok("open", err)
+	t.Cleanup(func() { r.ok("close", b.Close()) })
+	const keys = 12
+	day := time.Now().UnixMicro() / (24 * time.Hour).Microseconds()
+	dead := message(99, "gone")
+	dead.Reason, dead.BuriedAt, dead.Attempts = "no answer", time.Now(), 3
+	var in *shards.Importer
+	for range 2 {
+		in, err = shards.NewImporter(t.Context(), b, "move")
+		r.ok("look", err)
+		r.ok("begin", in.Begin(t.Context(), time.Now().Add(time.Minute).UnixMicro()))
+		for n := range int64(2 * keys) {
+			r.ok("take", in.AddMessage(t.Context(), message(n+1, fmt.Sprint("k", n%keys))))
+		}
+		r.ok("inter", in.AddDead(t.Context(), dead))
+		r.ok("know", in.AddKnown(t.Context(), inbound, day, []string{"old"}))
+	}
+	r.ok("wait", in.AwaitDurable(t.Context()))
+	read := 0
+	for _, err := range in.Messages(t.Context()) {
+		r.ok("read", err)
+		read++
+	}
+	if read != 2*keys {
+		t.Errorf("the importer reads %d messages, want %d", read, 2*keys)
+	}
+	if letters, err := b.DeadLetters(t.Context(), inbound, "", 10); err != nil || len(letters) != 1 || letters[0].Message.ID != dead.Message.ID {
+		t.Errorf("dead letters are %v, %v", letters, err)
+	}
+	for _, id := range []string{"old", "m1"} { // known, and dropped
+		r.ok("publish", b.Publish(t.Context(), inbound, bus.Message{ID: id, Key: "k0", Body: []byte("again")}))
+	}
+	for range keys {
+		l, err := b.Claim(t.Context(), inbound)
+		r.ok("claim", err)
+		mail, err := l.Mail(t.Context(), 0)
+		r.ok("mail", err)
+		if len(mail) != 2 || fmt.Sprint("k", idNumber(mail[0])-1) != l.Claim().Key || idNumber(mail[1])-idNumber(mail[0]) != keys {
+			t.Fatalf("%s has %v", l.Claim().Key, mail)
+		}
+		r.ok("settle", l.Settle(t.Context(), bus.End{Done: mail[1].Seq}))
+	}
+	if _, err := shards.NewImporter(t.Context(), b, "another"); !errors.Is(err, redisbus.ErrOccupied) {
+		t.Errorf("another import: %v, want ErrOccupied", err)
+	}
+}
+
+// idNumber returns the number in the id of a message that message has made.
+func idNumber(m bus.Message) (n int) {
+	_, _ = fmt.Sscanf(m.ID, "m%d", &n)
+	return n
 }

@@ -9,8 +9,8 @@ import (
 	"parley/bus"
 )
 
-// leaseCounts counts the leases that work for groups, whichever shard they belong to. A bus that is not cut into shards counts
-// its leases itself, where the scripts can see which leases still hold (see bus.CountedLease).
+// leaseCounts counts the leases that work for groups, whichever shard they belong to. A bus without shards counts its
+// leases itself, where the scripts can see which leases still hold (see bus.CountedLease).
 type leaseCounts struct {
 	*connection
 	lease       time.Duration

@@ -20,7 +20,7 @@ import (
 // A bus in shards consists of several buses, each with its own hash tag. Package shards makes one bus of them.
 
 // ErrShards says that the bus in Redis has another number of shards.
-var ErrShards = errors.New("the bus is cut into another number of shards")
+var ErrShards = errors.New("the bus in Redis has another number of shards")
 
 // Shards are the buses that make up a bus in shards.
 type Shards struct {
@@ -120,16 +120,10 @@ func readShardCount(ctx context.Context, client *redis.Client, k keys) (int, err
 func (z *resizer) ConfirmShardCount(ctx context.Context, want int) error {
 	ctx, cancel := context.WithTimeout(ctx, confirmTimeout)
 	defer cancel()
-	for channel := z.keys.notes(z.self); ; {
-		seen, err := z.client.PubSubNumSub(ctx, channel).Result()
-		if err != nil && server.IsAnswer(err) || seen[channel] > 0 { // a rented server may refuse the command
-			break
-		}
-		select {
-		case <-time.After(time.Millisecond):
-		case <-ctx.Done():
-			return fmt.Errorf("listen to redis: %w", context.Cause(ctx))
-		}
+	select {
+	case <-z.listens:
+	case <-ctx.Done():
+		return fmt.Errorf("listen to redis: %w", context.Cause(ctx))
 	}
 	n, err := readShardCount(ctx, z.client, z.keys)
 	if err == nil && max(n, 1) != want {

@@ -1,5 +1,5 @@
 --!
--- record_shards records into how many shards the bus is cut, unless another process has just changed that.
+-- record_shards records the number of the bus's shards, unless another process has just changed that.
 -- KEYS shards
 -- ARGV the number so far ('' for none), the new number ('' for none)
 -- Returns 1, or 0 if the number so far is another.

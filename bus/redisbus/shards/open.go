@@ -27,7 +27,7 @@ func Open(ctx context.Context, c redisbus.Config, n int) (*Bus, error) {
 // redisbus.ErrShards with what is in the way.
 func Prepare(ctx context.Context, c redisbus.Config, n int) error {
 	if n > maxShards {
-		return fmt.Errorf("open bus: %d shards are too many: each process has three connections for each; the most is %d", n, maxShards)
+		return fmt.Errorf("open bus: %d shards are too many, because each process has about three connections for each; the maximum is %d", n, maxShards)
 	}
 	was, err := redisbus.ReadShardCount(ctx, c)
 	if err == nil && was == 0 && n > 1 {
@@ -42,15 +42,15 @@ func Prepare(ctx context.Context, c redisbus.Config, n int) error {
 	if was == 0 || was == n {
 		return nil
 	}
-	return recut(ctx, c, was, n)
+	return reshard(ctx, c, was, n)
 }
 
 // maxShards is the largest number of shards of a bus.
 const maxShards = 256
 
-// recut changes the number of shards of a drained bus. It records the number last, so if it is interrupted, the next
+// reshard changes the number of shards of a drained bus. It records the number last, so if it is interrupted, the next
 // start repeats everything.
-func recut(ctx context.Context, c redisbus.Config, was, n int) (err error) {
+func reshard(ctx context.Context, c redisbus.Config, was, n int) (err error) {
 	old, err := redisbus.OpenShards(ctx, c, was)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func recut(ctx context.Context, c redisbus.Config, was, n int) (err error) {
 		return fmt.Errorf("open bus: %w", err)
 	}
 	if others > 0 {
-		return refuseRecut(was, n, "%d processes have it open: stop all of them first", others)
+		return refuseReshard(was, n, "first stop the %d other processes that have it open", others)
 	}
 	if err := checkDrained(ctx, old, n); err != nil {
 		return err
@@ -72,11 +72,11 @@ func recut(ctx context.Context, c redisbus.Config, was, n int) (err error) {
 	}
 	defer func() { err = errors.Join(err, fresh.Close()) }()
 	if err := carryOver(ctx, old, fresh); err != nil {
-		return fmt.Errorf("cut the bus into %d shards: %w", n, err)
+		return fmt.Errorf("split the bus into %d shards: %w", n, err)
 	}
 	recorded, err := redisbus.RecordShardCount(ctx, c, was, n)
 	if err == nil && !recorded {
-		err = fmt.Errorf("%w: another process has just changed it: start again", redisbus.ErrShards)
+		err = fmt.Errorf("%w: another process has just changed it; start again", redisbus.ErrShards)
 	}
 	if err != nil {
 		return err
@@ -85,14 +85,14 @@ func recut(ctx context.Context, c redisbus.Config, was, n int) (err error) {
 	names, err := fresh.Buses[0].Processes(ctx)
 	if err != nil || len(names) > 2 {
 		_, undone := redisbus.RecordShardCount(ctx, c, n, was)
-		return errors.Join(refuseRecut(was, n, "another process has just opened it: stop all of them first"), err, undone)
+		return errors.Join(refuseReshard(was, n, "first stop the process that has just opened it"), err, undone)
 	}
 	return nil
 }
 
-// refuseRecut returns an ErrShards that says why the number of shards can't be changed.
-func refuseRecut(was, n int, format string, args ...any) error {
-	return fmt.Errorf("%w: %d instead of %d; to cut it anew: "+format, append([]any{redisbus.ErrShards, was, n}, args...)...)
+// refuseReshard returns an ErrShards that says why the number of shards can't be changed.
+func refuseReshard(was, n int, format string, args ...any) error {
+	return fmt.Errorf("%w: %d, not %d. To change it, "+format, append([]any{redisbus.ErrShards, was, n}, args...)...)
 }
 
 // checkDrained returns ErrShards if the bus contains anything that the new shards would not have.
@@ -107,7 +107,7 @@ func checkDrained(ctx context.Context, old *redisbus.Shards, n int) error {
 	}
 	if mailboxes+deadLetters > 0 {
 		was := len(old.Buses)
-		return refuseRecut(was, n, "start with [bus] shards = %d until all mail is answered (mailboxes that have mail: %d) and each dead letter is replayed or dropped (%d), then stop all processes", was, mailboxes, deadLetters)
+		return refuseReshard(was, n, "start with [bus] shards = %d until all mail is answered (mailboxes with mail: %d) and each dead letter is replayed or dropped (%d), and then stop all processes", was, mailboxes, deadLetters)
 	}
 	return nil
 }

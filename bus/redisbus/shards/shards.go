@@ -53,9 +53,6 @@ func shardIndex(key string, n int) int {
 	return int(h.Sum64() % uint64(n))
 }
 
-// Count returns the number of shards of the bus.
-func (b *Bus) Count() int { return len(b.all) }
-
 // Publish implements bus.Bus.
 func (b *Bus) Publish(ctx context.Context, topic bus.Topic, m bus.Message) error {
 	return b.shardOf(m.Key).Publish(ctx, topic, m)

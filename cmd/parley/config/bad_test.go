@@ -300,7 +300,7 @@ func TestBadPlaces(t *testing.T) {
 			`6: agents.defaults.may_message: no target is called "oncal": write "oncall"
 			 6: agents.defaults.may_message: no target is called "nobody": add it to [targets], or write an address: CHANNEL:CHAT
 			 6: agents.defaults.may_message: no channel is called "slack": add [channels.slack], or use one of telegram`},
-		{"shards of a home", "[bus]\nshards = 4", `2: bus.shards: [bus] shards without [bus] url: only a bus in Redis is cut into shards: set [bus] url, or remove [bus] shards`},
+		{"shards of a home", "[bus]\nshards = 4", `2: bus.shards: [bus] shards without [bus] url: only a bus in Redis has shards: set [bus] url, or remove [bus] shards`},
 		{"Sentinels without a name", "[bus]\nurl = \"redis+sentinel://:p@a:1,b:2\"\n[store]\nurl = \"postgres://h/d\"",
 			`2: bus.url: doesn't say what the Sentinels call the master: write "redis+sentinel://HOST:PORT,HOST:PORT/NAME"`},
 		{"bus without store", "[bus]\nurl = \"redis://127.0.0.1\"",

@@ -80,7 +80,7 @@ func checkBusURL(address string) *schema.Fault {
 // but not the same logs. It also refuses shards of a bus that isn't in Redis.
 func checkBus(l *loader) {
 	if l.Mentioned("bus.shards") && !l.Mentioned("bus.url") {
-		l.Report(l.At("bus.shards"), "bus.shards", "[bus] shards without [bus] url: only a bus in Redis is cut into shards", "set [bus] url, or remove [bus] shards")
+		l.Report(l.At("bus.shards"), "bus.shards", "[bus] shards without [bus] url: only a bus in Redis has shards", "set [bus] url, or remove [bus] shards")
 	}
 	if !l.Mentioned("bus.url") || l.Mentioned("store.url") {
 		return

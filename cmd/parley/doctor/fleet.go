@@ -61,10 +61,10 @@ func checkShards(ctx context.Context, cfg *config.Config) []Finding {
 	case err != nil:
 		return []Finding{{Part: "bus", State: wrong, Detail: err.Error(), Remedy: "check Redis's log"}}
 	case n > 0 && n != want:
-		return []Finding{{Part: "bus", State: wrong, Detail: fmt.Sprintf("the bus is cut into %d shards instead of %d", n, want),
-			Remedy: fmt.Sprintf("set [bus] shards = %d; deploy/README.md says how a bus is cut anew", n)}}
+		return []Finding{{Part: "bus", State: wrong, Detail: fmt.Sprintf("the bus in Redis has %d shards, but [bus] shards is %d", n, want),
+			Remedy: fmt.Sprintf("set [bus] shards = %d; deploy/README.md says how to change the number", n)}}
 	case want > 1:
-		return []Finding{{Part: "bus", State: fine, Detail: fmt.Sprintf("cut into %d shards", want)}}
+		return []Finding{{Part: "bus", State: fine, Detail: fmt.Sprintf("split into %d shards", want)}}
 	}
 	return nil
 }

@@ -118,7 +118,7 @@ func openBus(ctx context.Context, c *config.Config, lost func(writes int), log *
 	return orNil(sqlitebus.Open(ctx, embedded))
 }
 
-// openRedis opens a bus in Redis that is cut into that many shards.
+// openRedis opens a bus in Redis with that many shards.
 func openRedis(ctx context.Context, c redisbus.Config, count int) (fullBus, error) {
 	if err := shards.Prepare(ctx, c, count); err != nil {
 		return nil, err

@@ -25,9 +25,9 @@ type Process struct {
 }
 
 const (
-	// lookEvery is how often a process checks whether the names that it holds have changed. The check only reads
+	// checkEvery is how often a process checks whether the names that it holds have changed. The check only reads
 	// memory.
-	lookEvery = time.Second
+	checkEvery = time.Second
 	// describeEvery is how often a process describes itself although nothing has changed, because a very old record is
 	// deleted.
 	describeEvery = 24 * time.Hour
@@ -40,23 +40,23 @@ func Describe(ctx context.Context, h *Home, is Process, log *slog.Logger) {
 	if h.self == "" {
 		return // this process may only read, so it can't describe itself
 	}
-	var said []string
+	var recorded []string
 	var next time.Time // when to describe it again even without a change
-	looks := time.NewTicker(lookEvery)
-	defer looks.Stop()
+	checks := time.NewTicker(checkEvery)
+	defer checks.Stop()
 	for {
 		is.Holds = lastingHolds(h.Bus.Held())
-		if now := time.Now(); !now.Before(next) || !slices.Equal(is.Holds, said) {
-			said, next = is.Holds, now.Add(describeEvery)
+		if now := time.Now(); !now.Before(next) || !slices.Equal(is.Holds, recorded) {
+			recorded, next = is.Holds, now.Add(describeEvery)
 			if err := describe(ctx, h, is); err != nil {
-				log.Debug("this process could not say what it is", slog.Any("error", err))
+				log.Debug("this process could not record what it is", slog.Any("error", err))
 				next = now.Add(describeAgainAfter)
 			}
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-looks.C:
+		case <-checks.C:
 		}
 	}
 }
