@@ -5,7 +5,7 @@
 {{- $its := get $.Values $role -}}
 {{- $name := printf "%s-%s" (include "parley.fullname" $) $role -}}
 {{- $scaled := and (eq $role "worker") $.Values.worker.autoscaling.enabled -}}
-{{- $walls := and (eq $role "worker") $.Values.worker.bubblewrap -}}
+{{- $bubblewrap := and (eq $role "worker") $.Values.worker.bubblewrap -}}
 {{- include "parley.check" $ -}}
 apiVersion: apps/v1
 kind: Deployment
@@ -32,7 +32,7 @@ spec:
       labels:
         {{- include "parley.selector" . | nindent 8 }}
       annotations:
-        # Other settings and secrets need other processes.
+        # Pods are replaced when the settings or the secrets change.
         checksum/config: {{ $.Values.config | sha256sum }}
         {{- if $.Values.secrets }}
         checksum/secrets: {{ $.Values.secrets | toJson | sha256sum }}
@@ -44,9 +44,9 @@ spec:
       serviceAccountName: {{ include "parley.serviceAccountName" $ }}
       automountServiceAccountToken: false
       enableServiceLinks: false
-      # An init process collects what commands of agents leave behind.
+      # With a shared process namespace, an init process reaps what agents' commands leave behind.
       shareProcessNamespace: true
-      {{- if $walls }}
+      {{- if $bubblewrap }}
       hostUsers: false
       {{- end }}
       {{- with $.Values.image.pullSecrets }}
@@ -62,8 +62,8 @@ spec:
         fsGroup: 65532
         fsGroupChangePolicy: OnRootMismatch
         seccompProfile:
-          type: {{ ternary "Unconfined" "RuntimeDefault" $walls }}
-        {{- if $walls }}
+          type: {{ ternary "Unconfined" "RuntimeDefault" $bubblewrap }}
+        {{- if $bubblewrap }}
         appArmorProfile:
           type: Unconfined
         {{- end }}
@@ -92,7 +92,7 @@ spec:
       containers:
         - {{- include "parley.container" . | nindent 10 }}
       volumes:
-        # What a process has for itself is gone with the pod, and nobody misses it.
+        # A process needs its own files only as long as the pod lives.
         - name: home
           emptyDir: {}
         - name: tmp
@@ -132,7 +132,7 @@ spec:
 {{- $ := index . 0 -}}
 {{- $role := index . 1 -}}
 {{- $its := get $.Values $role -}}
-{{- $walls := and (eq $role "worker") $.Values.worker.bubblewrap -}}
+{{- $bubblewrap := and (eq $role "worker") $.Values.worker.bubblewrap -}}
 name: parley
 image: {{ printf "%s:%s" $.Values.image.repository ($.Values.image.tag | default $.Chart.AppVersion) }}
 imagePullPolicy: {{ $.Values.image.pullPolicy }}
@@ -151,7 +151,7 @@ env:
 ports:
   - name: http
     containerPort: {{ $.Values.port }}
-# The first start makes the tables, and later ones bring them up to date.
+# The first start creates the tables, and the first start of a new release updates them.
 startupProbe:
   httpGet:
     path: /healthz
@@ -165,7 +165,7 @@ livenessProbe:
   periodSeconds: 30
   timeoutSeconds: 10
   failureThreshold: 3
-# Whether bus, store and channels answer, which the program asks for up to five seconds.
+# Reports whether bus, store and channels answer. The program waits up to five seconds for them.
 readinessProbe:
   httpGet:
     path: /readyz
@@ -177,7 +177,7 @@ readinessProbe:
 lifecycle:
   preStop:
     exec:
-      # Until proxies know that this pod ends, it accepts what they send.
+      # The pod accepts requests until proxies know that it ends.
       command: ["sleep", "5"]
 {{- end }}
 resources:
@@ -187,7 +187,7 @@ securityContext:
   readOnlyRootFilesystem: true
   capabilities:
     drop: [ALL]
-  {{- if $walls }}
+  {{- if $bubblewrap }}
   procMount: Unmasked
   {{- end }}
 volumeMounts:
