@@ -41,7 +41,7 @@ func nodeWait(id string, until time.Time) sessions.NodeWait {
 // mailIDs returns the ids of the session's mail, in order.
 func mailIDs(t *testing.T, b bus.Bus) (ids []string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	lease, err := b.Claim(ctx, bus.InboundTopic)
 	must(t, err)
@@ -63,7 +63,7 @@ func mailIDs(t *testing.T, b bus.Bus) (ids []string) {
 func TestACallIsPostponed(t *testing.T) {
 	onHomeAndFleet(t, func(t *testing.T, f *fleet) {
 		a := f.process(withNodeWaits(time.Hour))
-		decodeNode(t, a)
+		openTestSession(t, a)
 		a.join("pi", tool("exec_shell", false))
 		later := wantPostponed(t, <-a.startCall(t.Context(), "pi", "exec_shell", toolCall(callKey(1))))
 		if later.Node != "pi" || later.Since.IsZero() || time.Until(later.Until) < 50*time.Minute || time.Until(later.Until) > time.Hour {
@@ -105,8 +105,8 @@ func TestANodeHearsWhatWasApproved(t *testing.T) {
 	})
 }
 
-// decodeNode opens the session of the tests.
-func decodeNode(t *testing.T, p *process) {
+// openTestSession opens the session of the tests.
+func openTestSession(t *testing.T, p *process) {
 	t.Helper()
 	_, err := p.store.Open(t.Context(), testSession, 1)
 	must(t, err)
@@ -116,7 +116,7 @@ func decodeNode(t *testing.T, p *process) {
 func TestACallIsTakenBack(t *testing.T) {
 	onHomeAndFleet(t, func(t *testing.T, f *fleet) {
 		a := f.process(withNodeWaits(time.Hour))
-		decodeNode(t, a)
+		openTestSession(t, a)
 		testTakenBack(t, a)
 	})
 }
@@ -151,7 +151,7 @@ func testTakenBack(t *testing.T, a *process) {
 func TestSessionsAreToldThatANodeIsBack(t *testing.T) {
 	onHomeAndFleet(t, func(t *testing.T, f *fleet) {
 		a := f.process(withNodeWaits(time.Hour))
-		decodeNode(t, a)
+		openTestSession(t, a)
 		d := a.join("pi", tool("exec_shell", false))
 		soon := time.Now().Add(time.Hour)
 		must(t, a.OpenWait(t.Context(), nodeWait("node:1", soon)))
@@ -197,7 +197,7 @@ func TestSessionsAreToldThatANodeIsBack(t *testing.T) {
 func TestACallWaitsForAnyNode(t *testing.T) {
 	onHomeAndFleet(t, func(t *testing.T, f *fleet) {
 		a := f.process(withNodeWaits(time.Hour))
-		decodeNode(t, a)
+		openTestSession(t, a)
 		devices := map[string]*device{}
 		for _, name := range []string{"door", "hall", "plain"} {
 			d := a.joinWaiting(name, tool("snap", false))
@@ -250,7 +250,7 @@ func TestACallWaitsForAnyNode(t *testing.T) {
 func TestACallForAnyNodeIsTakenBack(t *testing.T) {
 	onHomeAndFleet(t, func(t *testing.T, f *fleet) {
 		a := f.process(withNodeWaits(time.Hour))
-		decodeNode(t, a)
+		openTestSession(t, a)
 		var devices []*device
 		for _, name := range []string{"door", "hall"} {
 			d := a.joinWaiting(name, tool("snap", false))
@@ -317,7 +317,7 @@ func TestTheAnswerOfAWithdrawalIsLost(t *testing.T) {
 			store = &lossyStore{Calls: c.Calls}
 			c.Calls = store
 		})
-		decodeNode(t, a)
+		openTestSession(t, a)
 		testTakenBack(t, a)
 		if !store.lost.Load() {
 			t.Error("no answer was lost")

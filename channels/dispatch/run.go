@@ -27,7 +27,7 @@ type run struct {
 	files     *fileSending
 	abandoner *abandoner
 	tracing   *tracing
-	stages    []testStage // the stages of a delivery, in order
+	stages    []stage // the stages of a delivery, in order
 	point     func(name string)
 	log       *slog.Logger // names the channel
 }
@@ -93,14 +93,14 @@ func (r *run) addStages(clearance *clearance, ledger *ledger) {
 		},
 		moved: r.moved, typing: r.typing, tracing: r.tracing, observe: r.observe, point: r.point, log: r.log,
 	}
-	r.stages = []testStage{
+	r.stages = []stage{
 		&alternative{ledger: ledger},
 		&duplicates{subjects: subjects, clearance: clearance, rendering: r.rendering, retryPolicy: retries},
 		&recording{
 			plan:   &plan{rendering: r.rendering, subjects: subjects, drafts: r.drafts, mayShorten: r.MayShorten},
 			ledger: ledger, clearance: clearance, drafts: r.drafts, point: r.point,
 		},
-		&acceptFiles{
+		&sending{
 			ledger: ledger, clearance: clearance, transmission: transmission, abandoner: r.abandoner, subjects: subjects,
 			interruptedSends: &interruptedSends{ledger: ledger, clearance: clearance, rendering: r.rendering, retryPolicy: retries, abandoner: r.abandoner},
 		},

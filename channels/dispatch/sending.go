@@ -6,8 +6,8 @@ import (
 	"parley/channels"
 )
 
-// An acceptFiles is the stage that sends the message's parts in order, until the platform stops accepting them.
-type acceptFiles struct {
+// A sending is the stage that sends the message's parts in order, until the platform stops accepting them.
+type sending struct {
 	ledger           *ledger
 	clearance        *clearance
 	interruptedSends *interruptedSends
@@ -16,7 +16,7 @@ type acceptFiles struct {
 	subjects         *subjects
 }
 
-func (s *acceptFiles) run(ctx, work context.Context, d *delivery) error {
+func (s *sending) run(ctx, work context.Context, d *delivery) error {
 	for i := range d.record.Parts {
 		if i > 0 && ctx.Err() != nil {
 			return giveBackFor(0)
@@ -39,7 +39,7 @@ func (s *acceptFiles) run(ctx, work context.Context, d *delivery) error {
 }
 
 // sendPart does what a part's state demands: it sends the part, finds out whether it arrived, or leaves it alone.
-func (s *acceptFiles) sendPart(ctx, work context.Context, d *delivery, i int) error {
+func (s *sending) sendPart(ctx, work context.Context, d *delivery, i int) error {
 	switch p := d.record.Parts[i]; p.State {
 	case channels.Failed: // an earlier attempt to give up the message was cut off
 		return s.abandoner.abandon(work, d, p.Code)

@@ -13,9 +13,9 @@ import (
 	"parley/channels/markup"
 )
 
-// A testStage is one step of a delivery. An error ends the delivery; a *deliveryError says how. What has begun may go
+// A stage is one step of a delivery. An error ends the delivery; a *deliveryError says how. What has begun may go
 // on until work ends; nothing new is begun once ctx is done.
-type testStage interface {
+type stage interface {
 	run(ctx, work context.Context, d *delivery) error
 }
 

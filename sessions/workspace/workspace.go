@@ -118,7 +118,7 @@ func newForRoot(cfg Config) (*Workspaces, error) {
 	if err := os.MkdirAll(cfg.Root, 0o700); err != nil {
 		return nil, fmt.Errorf("make the workspaces' directory: %w", err)
 	}
-	w, err := openSession(cfg.Root)
+	w, err := open(cfg.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func newForRoot(cfg Config) (*Workspaces, error) {
 // OpenFixed makes every session work in one given directory, which must exist and whose size is not
 // limited.
 func OpenFixed(dir string) (*Workspaces, error) {
-	w, err := openSession(dir)
+	w, err := open(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func OpenFixed(dir string) (*Workspaces, error) {
 	return w, nil
 }
 
-func openSession(dir string) (*Workspaces, error) {
+func open(dir string) (*Workspaces, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open workspace: %w", err)
