@@ -49,8 +49,9 @@ type Browser struct {
 // maxPictureWait is how long a picture waits for other pictures. After that, the document is sent without a picture.
 const maxPictureWait = 15 * time.Second
 
-// BrowserTime is how long making a picture of a canvas may take.
-const BrowserTime = 10 * time.Second
+// BrowserTime is how long making a picture of a canvas may take. A browser that starts beside other work on a small
+// machine needs more than ten seconds.
+const BrowserTime = 30 * time.Second
 
 // NewBrowser returns a Browser that runs the program at that path, for at most the given time.
 func NewBrowser(in sandbox.Sandbox, program string, within time.Duration) *Browser {
