@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/data/home"
 	"parley/cmd/parley/parleytest"
 	"parley/cmd/parley/terminal"
 )
@@ -296,11 +295,11 @@ func TestComposeOfAFleet(t *testing.T) {
 		}
 	}
 	// Two gateways and the workers, twice while they are replaced.
-	const conns = 12 // the most connections that one component of a process opens
+	const conns = 12 // the most connections that a process opens
 	processes := 2 * (2 + number(t, many["services.worker.deploy.replicas"]))
 	_, most, _ := strings.Cut(words(t, fleet["services.postgres.command"])[2], "=")
-	if number(t, most) < processes*home.StorePools*conns {
-		t.Errorf("PostgreSQL allows %s connections, and %d processes open %d", most, processes, processes*home.StorePools*conns)
+	if number(t, most) < processes*conns {
+		t.Errorf("PostgreSQL allows %s connections, and %d processes open %d", most, processes, processes*conns)
 	}
 	if served := checkServing(t, fleet, fleet, many); served != 4 {
 		t.Errorf("%d commands serve, want the one and those of the three that take its place", served)

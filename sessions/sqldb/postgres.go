@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	// defaultConns limits one component's connections unless the URL has pool_max_conns, so that the processes of a
-	// fleet stay below a server's usual limit of a hundred. More connections commit no faster.
+	// defaultConns limits a process's connections unless the URL has pool_max_conns, so that the processes of a fleet
+	// stay below a server's usual limit of a hundred. Four commit almost as fast (BenchmarkConnections), but then three
+	// statements that wait for rows of a process that stands still would hold up all others.
 	defaultConns = 12
 	// minConns is the smallest pool for which groups have a connection of their own. They have none
 	// either if there is a connection pool before the server, which may hand a connection with our
@@ -49,13 +50,13 @@ type postgresBackend struct {
 	lostReporter atomic.Pointer[func(writes int, err error)] // see OnLost; nil if nobody wants to know
 }
 
-func openPostgres(ctx context.Context, url string, s Schema) (*DB, error) {
+func openPostgres(ctx context.Context, url string, components ...Schema) (*DB, error) {
 	cfg, conns, err := parseURL(url)
 	if err != nil {
 		return nil, fmt.Errorf("database URL: %w", err)
 	}
 	if err := adaptToServer(ctx, cfg); err != nil {
-		return nil, fmt.Errorf("open the %s in database %s: %w", s.Name, cfg.Database, err)
+		return nil, fmt.Errorf("open the %s in database %s: %w", components[0].Name, cfg.Database, err)
 	}
 	server := &postgresBackend{}
 	queries := &queryCache{}
@@ -64,8 +65,10 @@ func openPostgres(ctx context.Context, url string, s Schema) (*DB, error) {
 		server.lane = newPool(cfg, 1, connector{queries: queries, timeout: statementTimeout(cfg), waitsBriefly: true})
 	}
 	server.pool = newPool(cfg, conns, connector{queries: queries, timeout: statementTimeout(cfg)})
-	if err := migratePostgres(ctx, server.pool, s); err != nil {
-		return nil, errors.Join(fmt.Errorf("open the %s in database %s: %w", s.Name, cfg.Database, err), server.pool.Close())
+	for _, s := range components {
+		if err := migratePostgres(ctx, server.pool, s); err != nil {
+			return nil, errors.Join(fmt.Errorf("open the %s in database %s: %w", s.Name, cfg.Database, err), server.pool.Close())
+		}
 	}
 	server.startLanes()
 	return &DB{Read: server.pool, backend: server, isPostgres: true}, nil

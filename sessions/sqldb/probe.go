@@ -20,7 +20,7 @@ type Health struct {
 	// Fsync, SynchronousCommit and FullPageWrites are the server's settings of these names.
 	Fsync, SynchronousCommit, FullPageWrites string
 	MaxConns                                 int // how many connections it allows, without those reserved for superusers
-	ConnsPerComponent                        int // how many one component of one process opens at most
+	ConnsPerProcess                          int // how many a process opens at most
 	// ClockSkew is about how far the server's clock is ahead of ours.
 	ClockSkew time.Duration
 	// Versions is how many migrations were applied to each component's tables, and RequiredVersions how many
@@ -47,7 +47,7 @@ func Probe(ctx context.Context, url string) (h Health, err error) {
 	if err := connectionSetup(cfg, false)(ctx, c); err != nil {
 		return h, err
 	}
-	h.ConnsPerComponent = conns
+	h.ConnsPerProcess = conns
 	if err := h.readServer(ctx, c); err != nil {
 		return h, fmt.Errorf("ask the database about itself: %w", err)
 	}

@@ -99,6 +99,12 @@ func OpenAt(ctx context.Context, place string, s Schema) (*DB, error) {
 	return Open(ctx, place, s.SQLite)
 }
 
+// OpenURL opens the PostgreSQL database that a URL names, for several components that share its connections, and brings
+// their tables to the newest versions. Each component gets it from Lend.
+func OpenURL(ctx context.Context, url string, components ...Schema) (*DB, error) {
+	return openPostgres(ctx, url, components...)
+}
+
 // OpenFile opens or creates the SQLite file at path, readable by its owner alone, for several
 // components that share it, and brings their tables to the newest versions, all or none. What they
 // write at the same time shares a disk flush. A file that only the first component has used, opened

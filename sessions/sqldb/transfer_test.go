@@ -117,7 +117,7 @@ func TestProbe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.Version < 140000 || h.ReadOnly || h.Fsync != "on" || h.SynchronousCommit != "on" || h.FullPageWrites != "on" || h.ConnsPerComponent != 3 || h.MaxConns < 10 {
+	if h.Version < 140000 || h.ReadOnly || h.Fsync != "on" || h.SynchronousCommit != "on" || h.FullPageWrites != "on" || h.ConnsPerProcess != 3 || h.MaxConns < 10 {
 		t.Errorf("it says %+v", h)
 	}
 	if h.ClockSkew.Abs().Seconds() > 1 {

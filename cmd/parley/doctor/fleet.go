@@ -188,7 +188,7 @@ func checkStore(ctx context.Context, cfg *config.Config) []Finding {
 			Remedy: "check whether it's running, and check the host, port, user and password in " + settingOf(cfg, "store.url")}}
 	}
 	ok := Finding{Part: "store", State: fine, Detail: fmt.Sprintf("%s, version %d, answers in %d ms, room for %d processes",
-		place, h.Version/10_000, took.Milliseconds(), h.MaxConns/(home.StorePools*h.ConnsPerComponent))}
+		place, h.Version/10_000, took.Milliseconds(), h.MaxConns/h.ConnsPerProcess)}
 	if len(h.Versions) == 0 {
 		ok.Detail += "; it's empty, and the first start creates its tables"
 	}
@@ -216,14 +216,13 @@ func judgePostgres(h sqldb.Health) (found []Finding) {
 	if h.SynchronousCommit == "off" {
 		say(wrong, "synchronous_commit is off: a crash loses data that was already acknowledged", "remove synchronous_commit from [store] url")
 	}
-	needs := home.StorePools * h.ConnsPerComponent
 	switch {
-	case h.MaxConns < needs:
-		say(wrong, fmt.Sprintf("it allows %d connections, and one process opens up to %d", h.MaxConns, needs),
-			"raise max_connections, or add pool_max_conns=5 to [store] url")
-	case h.MaxConns < 3*needs:
-		say(note, fmt.Sprintf("it allows %d connections, and each process opens up to %d", h.MaxConns, needs),
-			"raise max_connections before you add processes, or add pool_max_conns=5 to [store] url")
+	case h.MaxConns < h.ConnsPerProcess:
+		say(wrong, fmt.Sprintf("it allows %d connections, and one process opens up to %d", h.MaxConns, h.ConnsPerProcess),
+			"raise max_connections, or set a lower pool_max_conns in [store] url")
+	case h.MaxConns < 3*h.ConnsPerProcess:
+		say(note, fmt.Sprintf("it allows %d connections, and each process opens up to %d", h.MaxConns, h.ConnsPerProcess),
+			"raise max_connections before you add processes, or set a lower pool_max_conns in [store] url")
 	}
 	for _, schema := range []sqldb.Schema{sqlstore.Schema(), sqlbook.Schema()} {
 		has, knows, oldest := h.Versions[schema.Name], len(schema.Postgres), h.RequiredVersions[schema.Name]

@@ -88,14 +88,14 @@ func TestDoctorOnPostgreSQL(t *testing.T) {
 		{"no fsync", func(h *sqldb.Health) { h.Fsync = "off" }, wrong, "postgresql.conf"},
 		{"torn pages", func(h *sqldb.Health) { h.FullPageWrites = "off" }, wrong, "postgresql.conf"},
 		{"late commits", func(h *sqldb.Health) { h.SynchronousCommit = "off" }, wrong, "remove synchronous_commit"},
-		{"too few connections", func(h *sqldb.Health) { h.MaxConns = 20 }, wrong, "raise max_connections"},
-		{"few connections", func(h *sqldb.Health) { h.MaxConns = 50 }, note, "pool_max_conns"},
+		{"too few connections", func(h *sqldb.Health) { h.MaxConns = 10 }, wrong, "raise max_connections"},
+		{"few connections", func(h *sqldb.Health) { h.MaxConns = 30 }, note, "pool_max_conns"},
 		{"a newer schema", func(h *sqldb.Health) { h.RequiredVersions[store.Name] = 99 }, wrong, "use the newer release"},
 		{"an older schema", func(h *sqldb.Health) { h.Versions[book.Name]-- }, note, "the schema of the book"},
 		{"behind", func(h *sqldb.Health) { h.ClockSkew = -2 * time.Second }, wrong, "2s behind"},
 	} {
 		h := sqldb.Health{
-			Version: 150004, Fsync: "on", SynchronousCommit: "on", FullPageWrites: "on", MaxConns: 97, ConnsPerComponent: 12, MayCreateTables: true,
+			Version: 150004, Fsync: "on", SynchronousCommit: "on", FullPageWrites: "on", MaxConns: 97, ConnsPerProcess: 12, MayCreateTables: true,
 			Versions:         map[string]int{store.Name: len(store.Postgres), book.Name: len(book.Postgres)},
 			RequiredVersions: map[string]int{store.Name: 0, book.Name: 0},
 		}

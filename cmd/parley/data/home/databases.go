@@ -23,17 +23,11 @@ import (
 // openDatabases opens the bus, the store and the book at the same time, because each waits for the disk or the
 // network. It locks an embedded bus first: that keeps a second process out of all three. If the store is embedded,
 // too, all three share the home's database, and the store's logs publish the messages that follow from their
-// entries in the same write.
+// entries in the same write. On a server, the store and the book share their connections.
 func (h *Home) openDatabases(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
 	var beside errgroup.Group
 	if c.Store.URL != "" {
-		place, ctx := string(c.Store.URL), sqldb.OnMigration(ctx, homedb.LogMigration(log))
-		h.openBeside(&beside, c, func() (*sqlstore.Store, error) { return sqlstore.Open(ctx, place) }, func() (*sqlbook.Book, error) { return sqlbook.Open(ctx, place) })
-		defer func() {
-			if err == nil {
-				h.watchServer(log)
-			}
-		}()
+		beside.Go(func() error { return h.openServer(sqldb.OnMigration(ctx, homedb.LogMigration(log)), c, log) })
 	}
 	var sharing *sqlstore.Store // nil if the bus keeps its messages elsewhere
 	opened, err := openBus(ctx, c, h.noteLost, log, func(ctx context.Context) (*sqldb.DB, error) {
@@ -64,6 +58,21 @@ func (h *Home) openDatabases(ctx context.Context, c *config.Config, log *slog.Lo
 	return nil
 }
 
+// openServer opens the store and the book in the database on a server. It counts and logs the writes that the server
+// rejects and that nobody waits for: these only remove what is old, and the next caller removes the same.
+func (h *Home) openServer(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
+	if h.server, err = sqldb.OpenURL(ctx, string(c.Store.URL), sqlstore.Schema(), sqlbook.Schema()); err != nil {
+		return NameSetting(c, "store.url", err)
+	}
+	h.server.OnLost(func(writes int, err error) {
+		log.Warn("the database does not take what was to be written and nobody waits for: what is old is removed later", slog.Int("writes", writes), slog.Any("error", err))
+		h.noteLost(writes)
+	})
+	var both errgroup.Group
+	h.openBeside(&both, c, func() (*sqlstore.Store, error) { return sqlstore.Use(ctx, h.server) }, func() (*sqlbook.Book, error) { return sqlbook.Use(ctx, h.server) })
+	return both.Wait()
+}
+
 // openBeside opens the store and the book in goroutines of their own.
 func (h *Home) openBeside(beside *errgroup.Group, c *config.Config, openStore func() (*sqlstore.Store, error), openBook func() (*sqlbook.Book, error)) {
 	beside.Go(func() error {
@@ -89,17 +98,6 @@ func (h *Home) openBeside(beside *errgroup.Group, c *config.Config, openStore fu
 func (h *Home) LostWrites() uint64 { return h.lost.Load() }
 
 func (h *Home) noteLost(writes int) { h.lost.Add(uint64(writes)) }
-
-// watchServer counts and logs the writes that a database server rejects and that nobody waits for. On a server
-// these writes only remove what is old, and the next caller removes the same.
-func (h *Home) watchServer(log *slog.Logger) {
-	for part, db := range map[string]interface{ OnLost(func(int, error)) }{"store": h.Store, "book": h.Book} {
-		db.OnLost(func(writes int, err error) {
-			log.Warn("the database does not take what was to be written and nobody waits for: what is old is removed later", slog.String("part", part), slog.Int("writes", writes), slog.Any("error", err))
-			h.noteLost(writes)
-		})
-	}
-}
 
 // waitingBytes limits the messages that wait in one mailbox, in bytes.
 const waitingBytes = 64 << 20

@@ -44,6 +44,7 @@ import (
 	"parley/sessions/schedules"
 	"parley/sessions/search"
 	"parley/sessions/snapshots"
+	"parley/sessions/sqldb"
 	"parley/sessions/sqlstore"
 	"parley/sessions/subagents"
 	"parley/sessions/subscriptions"
@@ -60,10 +61,6 @@ const (
 	SocketFile   = "parley.sock"
 	TerminalsDir = "terminals" // the folder of the locks, one for each conversation in a terminal
 )
-
-// StorePools is how many parts of a home have their own connections to the database in [store] url: the store and
-// the book.
-const StorePools = 2
 
 // A fullBus is a bus with all its optional methods.
 type fullBus interface {
@@ -118,6 +115,7 @@ type Home struct {
 	Store       store
 	Book        *sqlbook.Book
 	shared      *sharedDatabase // nil if the bus, the store and the book don't share a database
+	server      *sqldb.DB       // the database of the store and the book on a server; nil if they are in the home
 	Workspaces  *workspace.Workspaces
 	Outgoing    *outgoing.Store  // files that wait to be sent
 	Snapshots   *snapshots.Store // records of what turns have changed
@@ -338,6 +336,9 @@ func (h *Home) Close() error {
 	}
 	if h.Store != nil {
 		errs = append(errs, h.Store.Close())
+	}
+	if h.server != nil {
+		errs = append(errs, h.server.Close())
 	}
 	if h.complete && errors.Join(errs...) == nil {
 		errs = append(errs, h.RemoveBefore())
