@@ -14,7 +14,7 @@ RACE      ?= -race -ldflags=-w -gcflags=modernc.org/sqlite/lib=-race=false -gcfl
 PACKAGES  ?= $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)")
 # The packages whose tests take longest begin first, so that none is left alone at the end.
 LONGEST   ?= $(if $(filter ./...,$(PKG)),./cmd/parley/e2e/... ./tools/sandbox ./agent/worker)
-TIMEOUT   ?= 20m
+TIMEOUT   ?= 40m
 RUN       ?=
 BENCH     ?= .
 COUNT     ?= 3

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 const (
 	session   = "main:telegram:42"
 	person    = "telegram:7"
-	waitLimit = 60 * time.Second
+	waitLimit = 2 * time.Minute
 )
 
 func must(t testing.TB, err error) {

@@ -236,7 +236,7 @@ func TestAHolderThatIsCutOffEndsNoTaskOfTheNext(t *testing.T) {
 // out.
 func TestWatchersAreToldTaskStates(t *testing.T) {
 	d, b, table := newService(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	news, err := b.Subscribe(ctx, bus.ServerFeed(), 0)
 	must(t, err)

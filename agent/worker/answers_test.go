@@ -93,7 +93,7 @@ func TestABrokenAnswerIsAskedAgain(t *testing.T) {
 func TestAStopKeepsTheTextThatWatchersHaveRead(t *testing.T) {
 	s := agenttest.New(agenttest.Sequence(agenttest.Stream(`{"choices":[{"delta":{"content":"half of it"}}]}`).Stall()))
 	b := newWireBench(t, s)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	feed, err := b.bus.Subscribe(ctx, bus.SessionFeed("main:test:1"), 0)
 	if err != nil {
@@ -133,7 +133,7 @@ func TestAnAnswerThatIsAskedForAgainIsResetAndPaidFor(t *testing.T) {
 			`{"choices":[{"delta":{},"finish_reason":"length"}]}`, `{"choices":[],"usage":{"prompt_tokens":1000,"completion_tokens":200}}`, "[DONE]"),
 		endedResponse("second", "stop")))
 	b := newWireBench(t, s, echo("echo", tools.Once, nil))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	feed, err := b.bus.Subscribe(ctx, bus.SessionFeed("main:test:1"), 0)
 	if err != nil {

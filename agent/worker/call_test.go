@@ -224,7 +224,7 @@ func TestAResumedTurnLooksItsAccountUpOnce(t *testing.T) {
 func TestAResumedTurnSaysThatItRuns(t *testing.T) {
 	b := newBench(t, singleCallModel(), echo("do", tools.Pure, nil))
 	b.writeBegunTurn(t, "m1", sessions.ToolUse{Name: "do", Args: []byte(`{"say":"x"}`)})
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	feed, err := b.bus.Subscribe(ctx, bus.ChannelFeed("test"), 0)
 	if err != nil {

@@ -204,7 +204,7 @@ func TestARefusalInMidTurnSumsTheTurnUp(t *testing.T) {
 	b.agent.MaxIterations = 100
 	var counted compactionCounter
 	b.observer = &counted
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	feed, err := b.bus.Subscribe(ctx, bus.SessionFeed("main:test:1"), 0)
 	if err != nil {

@@ -129,7 +129,7 @@ func openIn(ctx context.Context, dir string, caps bus.Caps) (*crashHome, error) 
 	}
 	var err error
 	h.bus, err = sqlitebus.Open(ctx, c)
-	for deadline := time.Now().Add(30 * time.Second); err != nil && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(2 * time.Minute); err != nil && time.Now().Before(deadline); {
 		if _, inUse := errors.AsType[*sqlitebus.InUseError](err); !inUse {
 			break
 		}

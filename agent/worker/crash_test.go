@@ -77,7 +77,7 @@ func sideBySide() int {
 
 // crashChild is the process that is killed.
 func crashChild(dir, at, how string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	home, err := openIn(ctx, dir, bus.Caps{})
 	if err != nil {
@@ -307,7 +307,7 @@ func testWatchersLearnOfAnEnd(t *testing.T, dir string) {
 	var noted []sessions.AuditRecord
 	publishFirstMessage(t, dir)
 	runKilled(t, dir, "c6")
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	h := openHome(t, dir)
 	feed, err := h.bus.Subscribe(ctx, bus.SessionFeed("main:test:1"), 0)
@@ -485,7 +485,7 @@ func runKilled(t *testing.T, dir, at string, how ...string) {
 // runToEnd does the next process's work in this process, until nothing is left.
 func runToEnd(t *testing.T, dir string, how ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	h := openHome(t, dir)
 	defer h.Close()

@@ -121,7 +121,7 @@ func TestKilledWhileAnOperatorsWordIsLogged(t *testing.T) {
 		runSharedAndSeparate(t, at, func(t *testing.T, dir string) {
 			publishInbound(t, dir, operatorNotice("m_1", "1", "one"))
 			runKilled(t, dir, at)
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			h := openHome(t, dir)
 			feed, err := h.bus.Subscribe(ctx, bus.SessionFeed("main:test:1"), 0)

@@ -69,7 +69,7 @@ func TestNoSecretLeavesAnAgent(t *testing.T) {
 	var seen strings.Builder
 	var deltas strings.Builder
 	var progress []string
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	feed, err := b.bus.Subscribe(ctx, bus.SessionFeed("main:test:1"), 0)
 	if err != nil {

@@ -22,7 +22,7 @@ func (b *bench) publishUnknownKind(id string) {
 // waitPostponed waits until the session is postponed with that many messages.
 func (b *bench) waitPostponed(waiting int) {
 	b.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; <-time.After(time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; <-time.After(time.Millisecond) {
 		d, err := b.bus.Depth(b.t.Context(), bus.InboundTopic)
 		if err != nil {
 			b.t.Fatal(err)

@@ -240,7 +240,7 @@ func (b *bench) publish(in bus.Inbound) {
 // reply waits for the next message to the outside and takes it.
 func (b *bench) reply() bus.Outbound {
 	b.t.Helper()
-	return b.replyWithin(30 * time.Second) // two waits between three requests to a model may take 10.5 s
+	return b.replyWithin(2 * time.Minute) // two waits between three requests to a model may take 10.5 s
 }
 
 // replyWithin does what reply does, with another time limit.
@@ -277,7 +277,7 @@ func (b *bench) wantReply(id, text string) {
 // settled waits until nothing is waiting or worked on in the inbound topic.
 func (b *bench) settled() {
 	b.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; {
+	for deadline := time.Now().Add(2 * time.Minute); ; {
 		d, err := b.bus.Depth(b.t.Context(), bus.InboundTopic)
 		if err != nil {
 			b.t.Fatal(err)
@@ -845,7 +845,7 @@ func TestEventsTellOfTheTurn(t *testing.T) {
 		}
 		return textAnswer("done"), nil
 	}, echo("echo", tools.Once, nil))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	feed, err := b.bus.Subscribe(ctx, bus.SessionFeed("main:test:1"), 0)
 	if err != nil {
@@ -1056,7 +1056,7 @@ func testAReplyThatFindsNoRoom(t *testing.T, apart bool) {
 	}
 	b.run()
 	id := b.say("1", "ann", "hello")
-	for deadline := time.Now().Add(30 * time.Second); ; {
+	for deadline := time.Now().Add(2 * time.Minute); ; {
 		d, err := b.bus.Depth(t.Context(), bus.InboundTopic)
 		if err != nil || time.Now().After(deadline) {
 			t.Fatalf("the session is not put off: %+v, %v", d, err)

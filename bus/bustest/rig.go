@@ -93,7 +93,7 @@ func (r *rig) claim() bus.Lease {
 }
 
 // patience is how long a test waits for something before it fails.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // claimOf claims the next mailbox of a topic from b.
 func (r *rig) claimOf(b Bus, topic bus.Topic) bus.Lease {

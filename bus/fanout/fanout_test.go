@@ -19,7 +19,7 @@ import (
 	"parley/bus/sqlitebus"
 )
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // counted counts all subscriptions and the open ones.
 type counted struct {

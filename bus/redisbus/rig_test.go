@@ -20,7 +20,7 @@ import (
 const inbound = bus.InboundTopic
 
 // patience is how long a test waits for something before it fails.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // A rig is a bus on the test's own Redis server, with steps that several tests use.
 type rig struct {

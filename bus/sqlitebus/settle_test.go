@@ -123,7 +123,7 @@ func TestForgetReachesWhatTheDiskKeeps(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			claim := func() (bus.Lease, []bus.Message) {
 				t.Helper()

@@ -182,7 +182,7 @@ func RunChannel(t *testing.T, h ChannelHarness) {
 }
 
 // waitTimeout limits every wait for something that should happen.
-const waitTimeout = 60 * time.Second
+const waitTimeout = 2 * time.Minute
 
 // A channelRun is the state of one running check.
 type channelRun struct {

@@ -20,7 +20,7 @@ import (
 
 const (
 	session     = "main:console:default"
-	testTimeout = 30 * time.Second
+	testTimeout = 2 * time.Minute
 )
 
 // A consoleRun is a running console; the test plays its agent.

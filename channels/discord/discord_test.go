@@ -20,7 +20,7 @@ const (
 )
 
 // testTimeout limits how long a test waits for anything.
-const testTimeout = 30 * time.Second
+const testTimeout = 2 * time.Minute
 
 type rig struct {
 	*discord.Channel

@@ -25,7 +25,7 @@ const (
 )
 
 // testTimeout bounds every wait that is expected to end.
-const testTimeout = 30 * time.Second
+const testTimeout = 2 * time.Minute
 
 // A rig is a channel, a fake Slack for it, and what the channel has stored and logged.
 type rig struct {

@@ -50,7 +50,7 @@ func Open(t *testing.T, dir string, c sqlitebus.Config) *Stage {
 // inherited the lock, it waits: the child releases the lock as soon as it executes its own program.
 func openBus(t *testing.T, c sqlitebus.Config) *sqlitebus.Bus {
 	t.Helper()
-	for patience := time.After(10 * time.Second); ; {
+	for patience := time.After(2 * time.Minute); ; {
 		b, err := sqlitebus.Open(t.Context(), c)
 		if err == nil {
 			return b

@@ -24,7 +24,7 @@ const (
 )
 
 // testTimeout limits how long a test waits for anything.
-const testTimeout = 30 * time.Second
+const testTimeout = 2 * time.Minute
 
 // A rig is a channel, a fake Bot API server for it, and what the channel has logged.
 type rig struct {

@@ -257,7 +257,7 @@ func failures(t *testing.T, dir, said string) map[string][]string {
 // conform is the client that the suite runs: Servers with one service, whose tools are listed and called. If the
 // service requires it, an owner signs in with a browser that asks nothing.
 func conform(url string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	var given struct {
 		ClientID     string `json:"client_id"`

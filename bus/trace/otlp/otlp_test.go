@@ -67,7 +67,7 @@ func (e *exporter) has(result string, n int) func() bool {
 // wait waits until a condition is true.
 func (e *exporter) wait(what string, holds func() bool) {
 	e.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !holds(); {
+	for deadline := time.Now().Add(2 * time.Minute); !holds(); {
 		if time.Now().After(deadline) {
 			e.t.Fatalf("waited in vain: %s; counted is %v, and the log says\n%s", what, e.counted, e.log.String())
 		}

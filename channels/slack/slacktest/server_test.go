@@ -17,7 +17,7 @@ import (
 )
 
 // testTimeout limits how long a test waits for anything.
-const testTimeout = 30 * time.Second
+const testTimeout = 2 * time.Minute
 
 type rig struct {
 	*slacktest.Server

@@ -17,7 +17,7 @@ import (
 	"parley/channels/telegram/telegramtest"
 )
 
-const testTimeout = 30 * time.Second
+const testTimeout = 2 * time.Minute
 
 var (
 	listenAddress = flag.String("listen", "", "serve on this address, for trying things by hand")

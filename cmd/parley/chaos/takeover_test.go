@@ -40,7 +40,7 @@ func TestKilledWorkersSessionsGoOnElsewhere(t *testing.T) {
 	parleytest.WaitFor(t, "all turns to be under way", func() bool { return f.Model.Asked() == chats })
 	f.join("worker-2", worker)
 	killed := time.Now()
-	doomed.signal(syscall.SIGKILL, parleytest.Patience)
+	doomed.signal(syscall.SIGKILL, time.Minute)
 	var slowest time.Duration
 	for c := range chats {
 		if got := f.WaitSaid(int64(firstPerson+c), 1); len(got) != 1 || got[0] != "you said hello" {
@@ -66,7 +66,7 @@ func TestKilledGatewaysConnectionsGoOnElsewhere(t *testing.T) {
 	f.WaitSaid(2, 1)
 	f.join("gateway-2", gateway)
 	killed := time.Now()
-	doomed.signal(syscall.SIGKILL, parleytest.Patience)
+	doomed.signal(syscall.SIGKILL, time.Minute)
 	parleytest.WaitFor(t, "the connection to be gone", func() bool { return doomed.isDown() })
 	f.Telegram.Say(2, 2, "and now")
 	if got := f.WaitSaid(2, 2); got[1] != "you said and now" {

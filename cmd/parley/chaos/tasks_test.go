@@ -94,7 +94,7 @@ func TestFleetThreeSubAgentsOfAKilledWorkerReportOnceEach(t *testing.T) {
 	f.Telegram.Say(firstPerson, firstPerson, fmt.Sprintf("%s %d 0 3", awaitTasks, firstPerson))
 	parleytest.WaitFor(t, "the sub-agents to work side by side", func() bool { mu.Lock(); defer mu.Unlock(); return first == 3 })
 	f.join("worker-2", worker)
-	doomed.signal(syscall.SIGKILL, parleytest.Patience)
+	doomed.signal(syscall.SIGKILL, time.Minute)
 	said := f.WaitSaid(firstPerson, 1)[0]
 	for i := range 3 {
 		if report := fmt.Sprintf("report of %d.0.%d.", firstPerson, i); strings.Count(said, report) != 1 {

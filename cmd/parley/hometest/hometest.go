@@ -39,7 +39,7 @@ import (
 const Channel = "telegram"
 
 // patience is how long a test waits for something before it fails.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // A Home is an open home, with its databases and folders, in a directory of a test's own.
 type Home struct {

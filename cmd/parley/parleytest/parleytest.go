@@ -50,7 +50,7 @@ const (
 	Token = "4242:test-token-of-the-bot-000000000000000"
 	Owner = 1
 	// Patience is how long a test waits for something before it fails.
-	Patience = 60 * time.Second
+	Patience = 2 * time.Minute
 )
 
 // A World is what surrounds the program during a test: a fake Telegram, a scripted model server, and the directory

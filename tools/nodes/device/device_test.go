@@ -142,7 +142,7 @@ func callFrame(id, tool, args string) wire.Frame {
 // nextFrame returns the next frame of that type; it skips reports.
 func nextFrame(t *testing.T, c *wire.Conn, kind string) wire.Frame {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for {
 		f, err := c.Read(ctx)

@@ -111,7 +111,7 @@ func TestJobsOverLinks(t *testing.T) {
 // readFrame returns the next frame.
 func readFrame(t *testing.T, c *wire.Conn) wire.Frame {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	f, err := c.Read(ctx)
 	if err != nil {

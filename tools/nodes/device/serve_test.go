@@ -70,7 +70,7 @@ func receiveWithin[T any](t *testing.T, what string, c <-chan T) (got T) {
 // waitOutcome waits for the outcome of a call.
 func waitOutcome(t *testing.T, c *wire.Conn, id string) nodes.Outcome {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for {
 		f, err := c.Read(ctx)

@@ -97,8 +97,8 @@ func TestMetricsOfATurn(t *testing.T) {
 	w.Telegram.Say(2, 2, "go")
 	w.WaitSaid(2, 1)
 	var page string
-	const done = `parley_turn_seconds_count{result="done"}`                       // counted last
-	for deadline := time.Now().Add(30 * time.Second); value(page, done) != "1"; { // the answer may arrive a moment before
+	const done = `parley_turn_seconds_count{result="done"}`                      // counted last
+	for deadline := time.Now().Add(2 * time.Minute); value(page, done) != "1"; { // the answer may arrive a moment before
 		if time.Now().After(deadline) {
 			t.Fatalf("%s is %q", done, value(page, done))
 		}
