@@ -161,7 +161,7 @@ func (p *Reservations) Take(ctx context.Context, name string, next Call, b Bound
 	return nil
 }
 
-// nextID returns the id of the next reservation.
+// nextID returns the id of the next reservation: the name and a number that makes it unique within that name.
 func (p *Reservations) nextID(name string) string { return fmt.Sprintf("%s.%d", name, p.settled) }
 
 // coversKinds reports whether there is a reservation made today of each kind that the next call needs, and none of the
@@ -398,7 +398,8 @@ func (p *Reservations) ReservationChange(name string, next Call, b Bounds) (c bi
 }
 
 // RenewalChange returns the change that adjusts the reservation to what the next call is likely to use, as Take
-// would. It is empty if there is no reservation made today of exactly the kinds that the call needs.
+// would. It is empty unless the reservation was made today and covers exactly what
+// the call needs: tokens, money, or both.
 func (p *Reservations) RenewalChange(next Call, b Bounds) (c bill.Change) {
 	next = p.limitedPart(next, b)
 	if !p.coversKinds(next, time.Now()) {

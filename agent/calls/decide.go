@@ -278,9 +278,9 @@ func (r *Runner) review(ctx context.Context, p *Prepared, out *turn.Outcome) *tu
 	return out
 }
 
-// decideApproval decides about a call that needs approval. The call runs if it was approved, by itself or for
-// the whole session, and nothing has changed since. Otherwise people are asked, or the call fails if that isn't
-// possible or if something has changed.
+// decideApproval decides about a call that needs approval. The call runs if somebody approved it, once or for
+// the whole session, and nothing has changed since; if something has changed, it fails. Otherwise people are asked.
+// If that isn't possible, or if an interrupted attempt may already have run, the call fails.
 func (r *Runner) decideApproval(ctx context.Context, p *Prepared, why string, maybeDone bool) (*tools.Error, *sessions.Ask, error) {
 	var like string
 	if p.Ask.IsApproved() {

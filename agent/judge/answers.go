@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// maxVerdicts is how many verdicts are remembered.
+// maxVerdicts limits how many questions and verdicts are remembered; at that number, all are forgotten.
 const maxVerdicts = 4096
 
 // Answers remembers verdicts, so that a model is asked once about equal questions, even if they come at the same time.

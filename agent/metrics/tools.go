@@ -9,17 +9,17 @@ import (
 
 // toolMetrics are the metrics of tool calls.
 type toolMetrics struct {
-	calls        *prometheus.CounterVec
-	seconds      *prometheus.HistogramVec
-	lastError    *prometheus.GaugeVec
-	batches      prometheus.Counter
-	maxParallel  *maxGauge
-	savedSeconds prometheus.Counter
-	kills        *prometheus.CounterVec
-	asks         *prometheus.CounterVec
-	tasks        *prometheus.CounterVec
-	schedules    *prometheus.CounterVec
-	lostAudits   prometheus.Counter
+	calls            *prometheus.CounterVec
+	seconds          *prometheus.HistogramVec
+	lastError        *prometheus.GaugeVec
+	batches          prometheus.Counter
+	maxParallel      *maxGauge
+	savedSeconds     prometheus.Counter
+	kills            *prometheus.CounterVec
+	asks             *prometheus.CounterVec
+	tasks            *prometheus.CounterVec
+	schedules        *prometheus.CounterVec
+	lostAuditRecords prometheus.Counter
 	// recoveries counts failed calls by whether a later one succeeded.
 	recoveries *prometheus.CounterVec
 	judged     *prometheus.CounterVec
@@ -59,17 +59,17 @@ func newToolMetrics() toolMetrics {
 		seconds: newHistogram("tool_seconds", "How long calls to a tool took.", prometheus.ExponentialBuckets(0.001, 4, 10), "tool"),
 		lastError: prometheus.NewGaugeVec(prometheus.GaugeOpts(
 			counterOptions("tool_last_error_timestamp_seconds", "When a call to a tool last failed.")), []string{"tool"}),
-		batches:      prometheus.NewCounter(counterOptions("tool_batches_total", "Groups of calls that ran side by side.")),
-		maxParallel:  newMaxGauge("tool_batch_concurrency_max", "The most calls that ran side by side since the start."),
-		savedSeconds: prometheus.NewCounter(counterOptions("tool_batch_saved_seconds_total", "Time saved by running calls side by side instead of one after another.")),
-		kills:        newCounter("sandbox_kills_total", "Commands that were killed before they finished, by the limit they hit.", "reason"),
-		counts:       &toolCounts{tool: map[string]ToolCount{}},
-		lostAudits:   prometheus.NewCounter(counterOptions("audit_lost_total", "Actions that couldn't be recorded in the audit log.")),
+		batches:          prometheus.NewCounter(counterOptions("tool_batches_total", "Groups of calls that ran side by side.")),
+		maxParallel:      newMaxGauge("tool_batch_concurrency_max", "The most calls that ran side by side since the start."),
+		savedSeconds:     prometheus.NewCounter(counterOptions("tool_batch_saved_seconds_total", "Time saved by running calls side by side instead of one after another.")),
+		kills:            newCounter("sandbox_kills_total", "Commands that were killed before they finished, by the limit they hit.", "reason"),
+		counts:           &toolCounts{tool: map[string]ToolCount{}},
+		lostAuditRecords: prometheus.NewCounter(counterOptions("audit_lost_total", "Actions that couldn't be recorded in the audit log.")),
 	}
 }
 
 func (t toolMetrics) register(r prometheus.Registerer) {
-	r.MustRegister(t.calls, t.seconds, t.lastError, t.batches, t.maxParallel, t.savedSeconds, t.kills, t.asks, t.schedules, t.tasks, t.lostAudits, t.judged, t.recoveries, t.readAloud)
+	r.MustRegister(t.calls, t.seconds, t.lastError, t.batches, t.maxParallel, t.savedSeconds, t.kills, t.asks, t.schedules, t.tasks, t.lostAuditRecords, t.judged, t.recoveries, t.readAloud)
 }
 
 // Tool counts a call of a tool.
@@ -94,7 +94,7 @@ func (m *Metrics) ScheduleFired(result string, n int) {
 }
 
 // AuditLost counts an action whose record the audit could not store.
-func (m *Metrics) AuditLost() { m.tools.lostAudits.Inc() }
+func (m *Metrics) AuditLost() { m.tools.lostAuditRecords.Inc() }
 
 // Judged counts a tool call that a model was asked about.
 func (m *Metrics) Judged(verdict string) { m.tools.judged.WithLabelValues(verdict).Inc() }

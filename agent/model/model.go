@@ -70,7 +70,7 @@ func (e *UnavailableError) Error() string { return "no model answers" }
 func (a *Asker) Answer(ctx context.Context, t *turn.Turn, r *llm.Request) (*llm.Answer, error) {
 	a.learnFromLog(r)
 	tries := summaryTries{attempts: t.Summaries}
-	var guess lengthGuess
+	var guess tooLongAssumption
 	for overflows := 0; ; overflows++ {
 		if err := a.prepare(ctx, t, r, &tries); err != nil {
 			return nil, err

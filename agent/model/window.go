@@ -51,9 +51,9 @@ func (a *Asker) prepare(ctx context.Context, t *turn.Turn, r *llm.Request, tries
 	return nil
 }
 
-// A lengthGuess records that a step assumes that a request was too long, after it was rejected for an unknown
+// A tooLongAssumption records that a step assumes that a request was too long, after it was rejected for an unknown
 // reason.
-type lengthGuess struct {
+type tooLongAssumption struct {
 	guessed bool
 	ceiling int // the limit on requests before the guess
 }
@@ -69,7 +69,7 @@ func (a *Asker) showPictures(ctx context.Context, messages []llm.Message) {
 
 // afterOverflow lowers the limit on requests if err says that this one was too long. If not, or if that has
 // happened too often, it returns the error that ends the step.
-func (a *Asker) afterOverflow(ctx context.Context, t *turn.Turn, r *llm.Request, err error, overflows int, guess *lengthGuess) error {
+func (a *Asker) afterOverflow(ctx context.Context, t *turn.Turn, r *llm.Request, err error, overflows int, guess *tooLongAssumption) error {
 	fault, ok := errors.AsType[*llm.Error](err)
 	switch {
 	case !ok:
@@ -91,14 +91,14 @@ func (a *Asker) afterOverflow(ctx context.Context, t *turn.Turn, r *llm.Request,
 // guessTooLong handles a request that was rejected for an unknown reason: it lowers the limit on requests if
 // the model accepts the request without the past. Otherwise it returns the error that ends the step and leaves
 // the limit as it was, because the length was not the reason.
-func (a *Asker) guessTooLong(ctx context.Context, t *turn.Turn, r *llm.Request, fault *llm.Error, overflows int, guess *lengthGuess) error {
+func (a *Asker) guessTooLong(ctx context.Context, t *turn.Turn, r *llm.Request, fault *llm.Error, overflows int, guess *tooLongAssumption) error {
 	r.Restore()
 	if !guess.guessed && !fault.Explained {
 		taken, err := a.acceptsWithoutPast(ctx, t, r)
 		if err != nil {
 			return err
 		}
-		*guess = lengthGuess{guessed: taken, ceiling: a.RequestLimit}
+		*guess = tooLongAssumption{guessed: taken, ceiling: a.RequestLimit}
 	}
 	if !guess.guessed {
 		return a.afterNoAnswer(t, fault)

@@ -8,7 +8,7 @@ import (
 	toolnodes "parley/tools/nodes"
 )
 
-// Equal texts of many nodes are stored once, but each node has its own tools.
+// Nodes share one copy of equal descriptions and schemas, but each node has its own tools.
 func TestEachNodeInTheViewHasItsOwnTools(t *testing.T) {
 	onHomeAndFleet(t, func(t *testing.T, f *fleet) {
 		p := f.process()

@@ -110,7 +110,7 @@ func (v refusingVoice) Record(context.Context, agent.Reading) (bus.FileRef, erro
 	return bus.FileRef{}, &agent.UnreadError{Code: "refused", Why: "the server refused it"}
 }
 
-// publishVoiceMessage publishes a voice message.
+// publishVoiceMessage publishes a message by Ann that consists of a voice recording.
 func publishVoiceMessage(t *testing.T, dir string) {
 	t.Helper()
 	publishInbound(t, dir, bus.Inbound{

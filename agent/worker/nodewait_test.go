@@ -58,8 +58,8 @@ func (b *bench) publishNodeBack(chat, id string) {
 	}
 }
 
-// nodeWaits returns the recorded waits for nodes, once there are that many.
-func (b *bench) nodeWaits(most int) []sessions.NodeWait {
+// nodeWaits waits until exactly n waits for nodes are recorded, and returns them.
+func (b *bench) nodeWaits(n int) []sessions.NodeWait {
 	b.t.Helper()
 	var due []sessions.NodeWait
 	for range 2000 {
@@ -67,12 +67,12 @@ func (b *bench) nodeWaits(most int) []sessions.NodeWait {
 		if due, _, err = b.store.Nodes().DueWaits(b.t.Context(), time.Now().Add(1000*time.Hour), time.Now(), 100); err != nil {
 			b.t.Fatal(err)
 		}
-		if len(due) == most {
+		if len(due) == n {
 			return due
 		}
 		<-time.After(10 * time.Millisecond)
 	}
-	b.t.Fatalf("the waits are %+v, want %d", due, most)
+	b.t.Fatalf("the waits are %+v, want %d", due, n)
 	return nil
 }
 

@@ -119,7 +119,7 @@ func (in *Importer) AddMessage(ctx context.Context, l StoredMessage) error {
 	b, m := in.bus, l.Message
 	k := b.keys.topic(l.Topic)
 	for {
-		day := b.day.Load()
+		day := b.serverDay.Load()
 		keys := append(b.acceptKeys(&k, m.Key, m.ID, day), b.keys.moved())
 		answer, err := in.addMessage.Run(ctx, b.client, keys, string(l.Topic), m.Key, m.ID, boolArg(m.Urgent), toMicro(m.NotBefore), day,
 			b.keys.notes(""), l.Replays, l.Attempts, toMicro(l.Due), m.Seq, m.Body).Slice()
@@ -129,7 +129,7 @@ func (in *Importer) AddMessage(ctx context.Context, l StoredMessage) error {
 		r := reply{answer}
 		switch r.at(0).text() {
 		case answerDay:
-			b.day.Store(r.at(1).number())
+			b.serverDay.Store(r.at(1).number())
 			continue
 		case answerKnown:
 			return fmt.Errorf("import %s: %w: the id is known", m.ID, ErrOccupied)

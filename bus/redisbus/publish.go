@@ -17,13 +17,13 @@ const dayLength = int64(24 * time.Hour / time.Microsecond)
 // A publisher stores messages.
 type publisher struct {
 	*connection
-	caps bus.Caps
-	day  atomic.Int64 // the day that this process believes it to be on the server (see accept)
+	caps      bus.Caps
+	serverDay atomic.Int64 // the day that this process believes it to be on the server (see accept)
 }
 
 func newPublisher(c *connection, caps bus.Caps) *publisher {
 	p := &publisher{connection: c, caps: caps}
-	p.day.Store(time.Now().UnixMicro() / dayLength)
+	p.serverDay.Store(time.Now().UnixMicro() / dayLength)
 	return p
 }
 
@@ -100,13 +100,13 @@ const (
 // returns the day, and accept runs it again.
 func (p *publisher) accept(ctx context.Context, ask func(day int64) *call) (string, error) {
 	for {
-		r, err := p.batcher.send(ctx, ask(p.day.Load()))
+		r, err := p.batcher.send(ctx, ask(p.serverDay.Load()))
 		if err != nil {
 			return "", p.closedOr(err)
 		}
 		switch answer := r.at(0).text(); answer {
 		case answerDay:
-			p.day.Store(r.at(1).number())
+			p.serverDay.Store(r.at(1).number())
 		case answerFull:
 			return answer, bus.ErrFull
 		case answerMuch:

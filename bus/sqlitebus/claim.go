@@ -85,7 +85,7 @@ func (cs *claims) recordClaim(l *lease) error {
 		return write(tx)
 	})
 	if err == nil && ahead {
-		cs.clock.reserve(reserve)
+		cs.clock.recordReserve(reserve)
 	}
 	return err
 }

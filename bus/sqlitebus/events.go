@@ -34,7 +34,7 @@ type feeds struct {
 
 	mu          sync.Mutex
 	byName      map[bus.Feed]*feed
-	byAge       list.List // a list of *feed: those that hold events, the one longest without a new one first
+	byLastEvent list.List // a list of *feed: those that hold events, the one longest without a new one first
 	bytes       int
 	lastDropped uint64 // the highest id that was dropped from any feed that is no longer in byName
 	lastID      uint64 // the highest id given
@@ -45,14 +45,14 @@ type feeds struct {
 // is events[i-start].
 type feed struct {
 	name        bus.Feed
-	ageElement  *list.Element // its place in byAge; nil if it holds no events
+	element     *list.Element // its place in byLastEvent; nil if it holds no events
 	events      []*bus.Event
 	start       int
 	lastDropped uint64 // the highest id that the feed no longer has
 	lastEventAt time.Time
 	watchers    int
 	changed     chan struct{} // closed once there is news; nil if nobody waits
-	gathering   bool          // whether wakeLater's timer is running, which will close changed
+	wakePending bool          // whether wakeLater's timer is running, which will close changed
 }
 
 func newFeeds(c *clock) *feeds {
@@ -108,14 +108,14 @@ func (x *feed) wake() {
 // wakeLater wakes the watchers that wait for an event of a feed a moment later, when more events may
 // have come.
 func (f *feeds) wakeLater(x *feed) {
-	if x.changed == nil || x.gathering {
+	if x.changed == nil || x.wakePending {
 		return
 	}
-	x.gathering = true
+	x.wakePending = true
 	time.AfterFunc(gatherTime, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		x.gathering = false
+		x.wakePending = false
 		x.wake()
 	})
 }
@@ -139,10 +139,10 @@ func (f *feeds) add(x *feed, e *bus.Event, now time.Time) {
 	x.events = append(x.events, e)
 	x.lastEventAt = now
 	f.bytes += sizeOf(e)
-	if x.ageElement == nil {
-		x.ageElement = f.byAge.PushBack(x)
+	if x.element == nil {
+		x.element = f.byLastEvent.PushBack(x)
 	} else {
-		f.byAge.MoveToBack(x.ageElement)
+		f.byLastEvent.MoveToBack(x.element)
 	}
 }
 
@@ -162,8 +162,8 @@ func sizeOf(e *bus.Event) int { return eventSize + e.Size() }
 // still take too much, it drops the oldest events of the feed that has been without a new
 // one for longest.
 func (f *feeds) freeMemory(now time.Time) {
-	for f.byAge.Len() > 0 {
-		x := f.byAge.Front().Value.(*feed)
+	for f.byLastEvent.Len() > 0 {
+		x := f.byLastEvent.Front().Value.(*feed)
 		quiet := now.Sub(x.lastEventAt) > maxFeedIdle
 		if !quiet && f.bytes <= maxEventsBytes {
 			return
@@ -180,9 +180,9 @@ func (f *feeds) removeIfUnused(x *feed) {
 	if len(x.events) > 0 {
 		return
 	}
-	if x.ageElement != nil {
-		f.byAge.Remove(x.ageElement)
-		x.ageElement = nil
+	if x.element != nil {
+		f.byLastEvent.Remove(x.element)
+		x.element = nil
 	}
 	if x.watchers == 0 {
 		f.lastDropped = max(f.lastDropped, x.lastDropped)

@@ -87,11 +87,11 @@ func (s *sequence) recordCommit(seq int64) {
 	}
 }
 
-// reserve records that numbers up to upto are reserved on disk.
-func (c *clock) reserve(upto int64) {
+// recordReserve records that all numbers up to last are reserved on disk.
+func (c *clock) recordReserve(last int64) {
 	for {
 		old := c.reserved.Load()
-		if old >= upto || c.reserved.CompareAndSwap(old, upto) {
+		if old >= last || c.reserved.CompareAndSwap(old, last) {
 			return
 		}
 	}

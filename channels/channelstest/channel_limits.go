@@ -8,8 +8,8 @@ import (
 	"parley/channels/markup"
 )
 
-// checkLimits checks that the platform accepts what was rendered within the limits: no text is too long, and no
-// markup is invalid. (Because of invalid markup, an adapter might send the text again without markup.)
+// checkLimits checks that the platform accepts every text that was rendered within the channel's limits, in a single
+// call: an adapter that sends a text again because its markup was invalid needs two. It also checks the longest edit.
 func checkLimits(r *channelRun) {
 	limits := r.channel.Limits()
 	length := limits.Length

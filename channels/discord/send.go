@@ -221,5 +221,5 @@ func (s *sender) MaxButtons() (count, bytes int) {
 	if s.onlySends {
 		return 0, 0
 	}
-	return buttonsInRow * maxButtonRows, maxButtonData
+	return maxButtonsPerRow * maxButtonRows, maxButtonData
 }

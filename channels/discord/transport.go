@@ -118,8 +118,8 @@ func withRequestTrace(ctx context.Context) (context.Context, *requestTrace) {
 	}), t
 }
 
-// readRateLimit reads from an answer with status 429 when the request may be repeated. discordgo drops part of it:
-// its types do not say whether the whole account is limited. An answer that is not JSON comes from a proxy in front
+// readRateLimit reads how long to wait, and whether the limit covers the whole account, from an answer with status 429.
+// discordgo drops part of it: its types do not say whether the whole account is limited. An answer that is not JSON comes from a proxy in front
 // of Discord, and limits the whole account too.
 func (t *requestTrace) readRateLimit(resp *http.Response) {
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusalBytes))

@@ -40,7 +40,7 @@ func (s *abandoner) abandon(work context.Context, d *delivery, code string) erro
 	}
 	s.point("send:failed")
 	if code == codeExpired {
-		if err := s.withdrawals.withdrawUnreplaced(work, d); err != nil {
+		if err := s.withdrawals.withdrawUnreplacedDraft(work, d); err != nil {
 			return err
 		}
 	}

@@ -42,7 +42,7 @@ func closeAndJoin(err error, f *os.File) error {
 
 func (filePlatform) Limits() channels.Limits { return channels.Limits{Length: 64} }
 
-// readArrived returns the lines of the file, by chat.
+// readArrived returns the keys of the parts that arrived in each chat, in order of arrival.
 func (p filePlatform) readArrived(t *testing.T) map[string][]string {
 	t.Helper()
 	data, err := os.ReadFile(p.path)

@@ -38,9 +38,9 @@ func (w *withdrawals) withdraw(work context.Context, d *delivery, draft string) 
 	return w.retryPolicy.retryLater(work, d, channels.FaultOf(err))
 }
 
-// withdrawUnreplaced withdraws the draft that the message should have replaced and did not, because nothing else
+// withdrawUnreplacedDraft withdraws the draft that the message should have replaced and did not, because nothing else
 // would replace it. Repeating the edit does no harm.
-func (w *withdrawals) withdrawUnreplaced(work context.Context, d *delivery) error {
+func (w *withdrawals) withdrawUnreplacedDraft(work context.Context, d *delivery) error {
 	first := d.record.Parts[0]
 	if first.Edits == "" || first.PlatformID != "" || d.out.Turn == "" {
 		return nil

@@ -20,7 +20,7 @@ func groupMessage(id, user, chat, text string) bus.Inbound {
 }
 
 func TestTheBotListensOnlyInListedChats(t *testing.T) {
-	access := gateway.Access{Policy: "open", Owners: []string{"1"}, Chats: []gateway.Chat{{ID: "yes"}}}
+	access := gateway.Access{Policy: "open", Owners: []string{"1"}, Chats: []gateway.ListenedGroup{{ID: "yes"}}}
 	withGateway(t, bus.Caps{}, access, func(t *testing.T, s *testStage) {
 		s.receive(t, groupMessage("m1", "1", "no", "hello"))
 		s.receive(t, groupMessage("m2", "1", "no", "/status"))
@@ -41,7 +41,7 @@ func TestTheBotListensOnlyInListedChats(t *testing.T) {
 		if mail := s.TakeMail(t); len(mail) != 2 || mail[0].ID != "m4" || mail[1].ID != "m5" {
 			t.Errorf("published %+v", mail)
 		}
-		access.Chats = append(access.Chats, gateway.Chat{ID: "no"})
+		access.Chats = append(access.Chats, gateway.ListenedGroup{ID: "no"})
 		s.gate.Set(access) // as after SIGHUP
 		s.receive(t, groupMessage("m6", "1", "no", "hello"))
 		if mail := s.TakeMail(t); len(mail) != 1 || mail[0].ID != "m6" {
@@ -61,7 +61,7 @@ func TestWhenMentionsAreNeeded(t *testing.T) {
 	want("any", channels.MentionThreads)
 	gate.Set(gateway.Access{Mention: channels.MentionNever})
 	want("any", channels.MentionNever)
-	gate.Set(gateway.Access{Mention: channels.MentionAlways, Chats: []gateway.Chat{{ID: "a"}, {ID: "b", Mention: channels.MentionNever}}})
+	gate.Set(gateway.Access{Mention: channels.MentionAlways, Chats: []gateway.ListenedGroup{{ID: "a"}, {ID: "b", Mention: channels.MentionNever}}})
 	want("a", channels.MentionAlways)
 	want("b", channels.MentionNever)
 	want("c", channels.MentionNowhere)

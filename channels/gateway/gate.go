@@ -32,14 +32,14 @@ type Access struct {
 	// Approvers may talk to the bot, and may approve tool calls when conversations ask for approval.
 	Approvers []string
 	// Chats are the groups in which the bot listens; nil means all of them. The list does not cover private chats.
-	Chats []Chat
+	Chats []ListenedGroup
 	// Mention says which messages in those groups are meant for the bot, unless Chats says otherwise; "" means
 	// channels.MentionThreads.
 	Mention channels.Mention
 }
 
-// A Chat is a group in which the bot listens. ID is the platform's id, without the channel.
-type Chat struct {
+// A ListenedGroup is a group in which the bot listens. ID is the platform's id, without the channel.
+type ListenedGroup struct {
 	ID      string
 	Mention channels.Mention // "" means the Mention of Access
 }
@@ -50,7 +50,7 @@ func (a Access) mention(chat string) channels.Mention {
 	if a.Chats == nil {
 		return all
 	}
-	i := slices.IndexFunc(a.Chats, func(c Chat) bool { return c.ID == chat })
+	i := slices.IndexFunc(a.Chats, func(c ListenedGroup) bool { return c.ID == chat })
 	if i < 0 {
 		return channels.MentionNowhere
 	}

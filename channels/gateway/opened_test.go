@@ -19,17 +19,17 @@ import (
 // A placesChannel is a platform with places that people open.
 type placesChannel struct {
 	*channelstest.MemoryChannel
-	mu    sync.Mutex
-	shown []string
-	fails []error // the errors of the next calls
+	mu         sync.Mutex
+	shown      []string
+	nextErrors []error // the errors of the next calls
 }
 
 func (h *placesChannel) Welcome(_ context.Context, opened bus.Inbound, w channels.Welcome) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.fails) > 0 {
-		err := h.fails[0]
-		h.fails = h.fails[1:]
+	if len(h.nextErrors) > 0 {
+		err := h.nextErrors[0]
+		h.nextErrors = h.nextErrors[1:]
 		return err
 	}
 	who := "stranger"
@@ -118,7 +118,7 @@ func TestOpeningAPlaceRequestsNoAdmission(t *testing.T) {
 
 func TestAWelcomeWaitsForThePlatform(t *testing.T) {
 	withPlaces(t, gateway.Access{Policy: "open"}, func(t *testing.T, s *testStage, h *placesChannel) {
-		h.fails = []error{&channels.SendError{Fault: channels.Retry, RateLimited: true, RetryAfter: time.Minute, Code: "ratelimited"}}
+		h.nextErrors = []error{&channels.SendError{Fault: channels.Retry, RateLimited: true, RetryAfter: time.Minute, Code: "ratelimited"}}
 		s.receive(t, openedEvent("1"))
 		time.Sleep(59 * time.Second)
 		synctest.Wait()

@@ -23,7 +23,7 @@ func TestRefusalsAreReported(t *testing.T) {
 		g.OnRefused = func(r gateway.Refusal) { told = append(told, r) }
 		g.Log = slog.New(slog.NewTextHandler(s.Log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	access := gateway.Access{Policy: "list", AllowFrom: []string{"1"}, Chats: []gateway.Chat{{ID: "room"}}}
+	access := gateway.Access{Policy: "list", AllowFrom: []string{"1"}, Chats: []gateway.ListenedGroup{{ID: "room"}}}
 	withConfiguredGateway(t, bus.Caps{Inbound: 1}, access, setup, func(t *testing.T, s *testStage) {
 		s.receive(t, stagetest.PrivateMessage("m1", "7", "my secret plan"))
 		s.receive(t, groupMessage("m2", "1", "elsewhere", "my secret plan"))
@@ -86,7 +86,7 @@ func TestUnaddressedMessagesAreReported(t *testing.T) {
 		ch.Channel = g.Channel
 		g.Channel, g.OnRefused = ch, func(r gateway.Refusal) { told = append(told, r) }
 	}
-	withConfiguredGateway(t, bus.Caps{}, gateway.Access{Policy: "open", Chats: []gateway.Chat{{ID: "room"}}}, setup, func(t *testing.T, s *testStage) {
+	withConfiguredGateway(t, bus.Caps{}, gateway.Access{Policy: "open", Chats: []gateway.ListenedGroup{{ID: "room"}}}, setup, func(t *testing.T, s *testStage) {
 		s.receive(t, stagetest.PrivateMessage("m0", "1", "x")) // from here on the gateway receives
 		ch.Note("m1", bus.Address{Channel: "c", Chat: "room", Thread: "t1"})
 		ch.Note("m2", bus.Address{Channel: "c", Chat: "elsewhere"})

@@ -50,7 +50,7 @@ func (s *home) writeChecklist(text string) {
 	}
 }
 
-// service returns the Service of one process.
+// service returns a new Service that uses this home, as each process of a fleet has its own.
 func (s *home) service() *heartbeat.Service {
 	return &heartbeat.Service{
 		Bus: s.Bus, Events: s.Bus, Store: s.Store, Notes: s.Book, Settings: func() heartbeat.Settings { return s.settings },

@@ -82,7 +82,7 @@ func callOnce(ctx context.Context, do func(context.Context) error) error {
 	return nil
 }
 
-// requireSendError classifies a failed call. It drops slack-go's texts, which may quote a token or a message.
+// sendError classifies a failed call. It drops slack-go's texts, which may quote a token or a message.
 func sendError(err error, t *requestTrace) *channels.SendError {
 	if limited, ok := errors.AsType[*slackgo.RateLimitedError](err); ok {
 		return &channels.SendError{

@@ -391,7 +391,7 @@ func TestErasingDropsKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantWhole(t, s, place, 1, 3)
-		// Archiving later makes no new key, because the record names nobody and its session no longer exists.
+		// Archiving the second day makes no new key: that day's record names no person, and its session is erased.
 		archiveAt(t, s, place, timeAfterDays(2))
 		wantWhole(t, s, place, 2, 4)
 		if got := keySubjects(t, at); !slices.Equal(got, []string{"person " + berta, "session " + group}) {

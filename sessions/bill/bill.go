@@ -142,8 +142,8 @@ type Table struct{ DB *sqldb.DB }
 
 // The errors of Usage.
 var (
-	// ErrUnknownBy says that a Grouping has an unknown value.
-	ErrUnknownBy = errors.New("usage is summed up by hour, day, person, session, agent or model, or by two of these")
+	// ErrUnknownGrouping says that a Grouping has an unknown value.
+	ErrUnknownGrouping = errors.New("usage is summed up by hour, day, person, session, agent or model, or by two of these")
 	// ErrTooManySums says that there would be more than MaxSums sums.
 	ErrTooManySums = errors.New("there are too many totals")
 )
@@ -160,7 +160,7 @@ func (g Grouping) columnsOf() (calls, past string, err error) {
 	case BySession: // outside of the join, which uses the session's number
 		return "s.key", "''", nil
 	}
-	return "", "", ErrUnknownBy
+	return "", "", ErrUnknownGrouping
 }
 
 // Usage sums up usage from the day that contains from to the day that contains to.

@@ -106,7 +106,7 @@ func TestUsageIsSummedUp(t *testing.T) {
 		requireSame(t, "by person and session", readSums(t, other, bill.ByPerson+","+bill.BySession, noonOfToday(), next),
 			map[string]bill.Sum{"telegram:7/main:telegram:1": first, "telegram:7/ops:telegram:2": third, "telegram:8/main:telegram:1": second})
 		requireSame(t, "nothing", readSums(t, other, bill.ByModel, noonOfToday().AddDate(1, 0, 0), noonOfToday().AddDate(1, 0, 0)), nil)
-		if _, err := one.Bill().Usage(t.Context(), "colour", noonOfToday(), noonOfToday()); !errors.Is(err, bill.ErrUnknownBy) {
+		if _, err := one.Bill().Usage(t.Context(), "colour", noonOfToday(), noonOfToday()); !errors.Is(err, bill.ErrUnknownGrouping) {
 			t.Errorf("by colour: %v", err)
 		}
 	})

@@ -16,8 +16,8 @@ import (
 	"parley/sessions/subscriptions"
 )
 
-// jobLifetime is how long the record of a job is kept after its end.
-const jobLifetime = 30 * 24 * time.Hour
+// endedJobRetention is how long the record of a job is kept after its end.
+const endedJobRetention = 30 * 24 * time.Hour
 
 // Migration creates the table of running and ended jobs. A missing text or time is stored as "".
 const Migration = `
@@ -79,7 +79,7 @@ func (s *Table) BeginJob(ctx context.Context, j sessions.Job, most sessions.JobL
 }
 
 func (s *Table) beginJob(ctx context.Context, j sessions.Job, most sessions.JobLimits) error {
-	if _, err := s.db.Exec(ctx, "DELETE FROM jobs WHERE told = 1 AND ended < ?", sqldb.FormatTime(time.Now().Add(-jobLifetime))); err != nil {
+	if _, err := s.db.Exec(ctx, "DELETE FROM jobs WHERE told = 1 AND ended < ?", sqldb.FormatTime(time.Now().Add(-endedJobRetention))); err != nil {
 		return err
 	}
 	key, person := sqldb.Text(j.Session), sqldb.Text(j.Person)

@@ -173,8 +173,8 @@ func testOpenReturnsWhatMatters(t *testing.T, p place) {
 	}
 }
 
-// expectedOnOpen returns what Open must return by its contract, found in the simplest
-// way.
+// expectedOnOpen returns what Open must return by its contract. It is a second, simple implementation to compare
+// with.
 func expectedOnOpen(t *testing.T, log []sessions.Entry) []sessions.Entry {
 	t.Helper()
 	type turn struct{ started, done, pending, published bool }

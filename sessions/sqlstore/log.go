@@ -88,8 +88,8 @@ func (s *logs) QueryAtTurnStart(query func(session string, started sessions.Entr
 // A Sharer publishes messages in the writes of others: it is a bus that stores its messages in the
 // store's database.
 type Sharer interface {
-	// Share returns the publication of a message as a share in a write of the store, or an error if the
-	// message can never be published.
+	// Share returns a share that publishes a message in the same transaction as a write of the store, or an error
+	// if the message can never be published.
 	Share(topic, key, id string, body []byte) (sqldb.Share, error)
 }
 

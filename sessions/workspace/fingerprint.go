@@ -103,8 +103,8 @@ func (d *Dir) namesToLookUp(words []string) []string {
 	return slices.Compact(names)
 }
 
-// existingNames returns the names that exist when the words are looked up in the directory and in each
-// folder of places.
+// existingNames looks up the words in the directory, and in each folder that it finds and whose name is in places. It
+// returns the names that exist.
 func (s *openDir) existingNames(ctx context.Context, words, places []string, root fs.FileInfo) ([]string, error) {
 	var found []string
 	isPlace := make(map[string]bool, len(places))

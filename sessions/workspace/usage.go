@@ -16,8 +16,8 @@ const (
 	// maxItems is the most files and folders that a session's directory may have. Beyond it no more are
 	// created.
 	maxItems = 20_000
-	// maxMeasured limits how many files and folders a measurement looks at.
-	maxMeasured = 200_000
+	// maxMeasuredItems limits how many files and folders a measurement looks at.
+	maxMeasuredItems = 200_000
 	// maxMeasuredDepth limits how deep a measurement goes: nothing is written below maxDepth.
 	maxMeasuredDepth = 2 * maxDepth
 )
@@ -83,7 +83,7 @@ func (s *openDir) reserve(d *Dir, more usage) error {
 }
 
 // measure measures the directory's usage. If ended is set and returns an error, measure stops with that
-// error. It returns ErrQuota if there are more than maxMeasured files and folders.
+// error. It returns ErrQuota if there are more than maxMeasuredItems files and folders.
 func (s *openDir) measure(ended func() error) error {
 	m := measurement{ended: ended}
 	if err := m.addFolder(s.root, 1); err != nil {
@@ -124,7 +124,7 @@ func (m *measurement) addFolder(dir *os.Root, depth int) (err error) {
 }
 
 // addItem adds an item of a folder and, if it is a folder itself, everything in it. It skips what is gone or may not
-// be looked at. It returns ErrQuota after maxMeasured items.
+// be looked at. It returns ErrQuota after maxMeasuredItems items.
 func (m *measurement) addItem(dir *os.Root, name string, depth int) error {
 	if m.ended != nil && m.ended() != nil {
 		return m.ended()
@@ -134,8 +134,8 @@ func (m *measurement) addItem(dir *os.Root, name string, depth int) error {
 		return ignoreGone(err)
 	}
 	m.total.add(usageOf(info))
-	if m.total.items > maxMeasured {
-		return fmt.Errorf("%w: it contains more than %d files and folders", ErrQuota, maxMeasured)
+	if m.total.items > maxMeasuredItems {
+		return fmt.Errorf("%w: it contains more than %d files and folders", ErrQuota, maxMeasuredItems)
 	}
 	if !info.IsDir() || depth >= maxMeasuredDepth {
 		return nil

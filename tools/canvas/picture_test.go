@@ -171,7 +171,7 @@ func (s readAllSandbox) Run(ctx context.Context, c sandbox.Command) (sandbox.Res
 }
 
 // A document can't navigate the browser to a file of the machine, and the folders in [sandbox] read aren't there.
-func TestADocumentLeadsNowhere(t *testing.T) {
+func TestADocumentCannotOpenLocalFiles(t *testing.T) {
 	program := canvastest.Chromium(t)
 	shown := t.TempDir()
 	secret := filepath.Join(shown, "secret.html")

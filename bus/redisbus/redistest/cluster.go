@@ -72,8 +72,8 @@ func (x *Cluster) URL() string {
 	return "redis+cluster://127.0.0.1:" + x.Nodes[0].Port + ",127.0.0.1:" + x.Nodes[4].Port
 }
 
-// Owner returns the index of the node that is the master of a slot, according to the newest of the masters that claim
-// the slot.
+// Owner returns the index of the node that is the master of a slot: of the masters that claim the slot, the one with the
+// highest epoch. It waits until there is one.
 func (x *Cluster) Owner(t testing.TB, slot int) (at int) {
 	t.Helper()
 	await(t, "a master of the slot", func() bool {

@@ -122,8 +122,7 @@ const (
 	dialRetry   = 50 * time.Millisecond
 	// loadingRetry is the wait between two checks whether the server has loaded its data.
 	loadingRetry = 250 * time.Millisecond
-	// After as many failed dials as the pool has places, go-redis dials only once a
-	// second. Leases cannot wait for that, so the pool is large. Few of its places
-	// are ever used.
+	// Once as many dials have failed as the pool can hold connections, go-redis dials only once a second. Leases
+	// cannot wait for that, so the pool is large. It never holds many.
 	poolSize = 4096
 )

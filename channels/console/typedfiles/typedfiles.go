@@ -83,8 +83,8 @@ func mentionAt(text string, at int) mention {
 	return n
 }
 
-// resolvePath returns the location that a typed path leads to.
-func resolvePath(path string) string {
+// expandPath returns the location that a typed path leads to.
+func expandPath(path string) string {
 	if strings.HasPrefix(path, "file://") {
 		if u, err := url.Parse(path); err == nil && (u.Host == "" || u.Host == "localhost") {
 			path = u.Path
@@ -109,8 +109,8 @@ func (n mention) lookUp() (path string, info fs.FileInfo, ok bool) {
 		if try == "" || strings.ContainsRune(try, 0) {
 			continue
 		}
-		if info, err := os.Stat(resolvePath(try)); err == nil {
-			return resolvePath(try), info, true
+		if info, err := os.Stat(expandPath(try)); err == nil {
+			return expandPath(try), info, true
 		}
 	}
 	return "", nil, false
@@ -187,12 +187,12 @@ func droppedNames(text string) (named string, ok bool) {
 	var all []string
 	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimSpace(rest) {
 		n := mentionAt("@"+rest, 0)
-		path := resolvePath(n.path)
+		path := expandPath(n.path)
 		if !filepath.IsAbs(path) && rest == strings.TrimSpace(text) { // it may be a path with unescaped spaces
 			return "", false
 		}
 		if info, err := os.Stat(path); !filepath.IsAbs(path) || err != nil || !info.Mode().IsRegular() {
-			whole := resolvePath(strings.TrimSpace(text))
+			whole := expandPath(strings.TrimSpace(text))
 			if info, err := os.Stat(whole); !filepath.IsAbs(whole) || strings.ContainsAny(whole, "\n\x00") || err != nil || !info.Mode().IsRegular() {
 				return "", false
 			}
@@ -228,7 +228,7 @@ func Complete(text string) (at int, may []string) {
 	}
 	n := all[len(all)-1]
 	folder, begun := filepath.Split(n.path)
-	in := resolvePath(folder)
+	in := expandPath(folder)
 	if folder == "" {
 		in = "."
 	}

@@ -117,7 +117,7 @@ func (c *connection) serve(ctx context.Context, s *Socket) error {
 		}
 		f, err := c.read()
 		if err != nil {
-			return s.closeError(ctx, err)
+			return s.handleClose(ctx, err)
 		}
 		if ended, err := c.handleFrame(ctx, s, f); ended {
 			return err
@@ -169,7 +169,7 @@ func (c *connection) setReadDeadline(limit time.Time) error {
 func (c *connection) read() (frame, error) {
 	_, data, err := c.conn.ReadMessage()
 	if err != nil {
-		return frame{}, err //nolint:wrapcheck // closeError reads it
+		return frame{}, err //nolint:wrapcheck // handleClose reads it
 	}
 	var f frame
 	if json.Unmarshal(data, &f) != nil {

@@ -25,10 +25,10 @@ const (
 	closedDisallowed       = 4014
 )
 
-// closeError translates the error with which a connection ended. It returns an error with the fault Stop if the
-// next connection would end in the same way, and any other error if the next one may last. If the session can't be
+// handleClose handles the end of a connection by an error. It returns an error with the fault Stop if the next
+// connection would end in the same way, and any other error if the next one may last. If the session can't be
 // resumed, it forgets the session.
-func (s *Socket) closeError(ctx context.Context, err error) error {
+func (s *Socket) handleClose(ctx context.Context, err error) error {
 	closed, ok := errors.AsType[*websocket.CloseError](err)
 	if !ok {
 		return fmt.Errorf("the connection broke off: %w", err)

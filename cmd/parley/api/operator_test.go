@@ -171,8 +171,8 @@ func TestWatchersOfAnOperator(t *testing.T) {
 	}
 }
 
-// A snapshot contains a limited number of the newest messages by operators, and drops older ones together with the
-// turns around them.
+// A snapshot contains the newest messages by operators, up to a maximum number and size, and none that is older than
+// the oldest turn in it.
 func TestASnapshotBoundsWhatOperatorsSaid(t *testing.T) {
 	x := newRig(t)
 	const key = "main:web:boss"

@@ -33,7 +33,7 @@ func (u Usage) show(w *exchange.Answer, r *http.Request) error {
 		return err
 	}
 	all, err := u.Sums(r.Context(), bill.Grouping(cmp.Or(r.URL.Query().Get("by"), string(bill.ByDay))), from, to)
-	if errors.Is(err, bill.ErrUnknownBy) {
+	if errors.Is(err, bill.ErrUnknownGrouping) {
 		return exchange.BadRequest("bad_query", `"by" must be hour, day, person, session, agent or model, or two of these, like day,model`)
 	}
 	if errors.Is(err, bill.ErrTooManySums) {

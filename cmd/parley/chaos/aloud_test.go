@@ -12,7 +12,7 @@ import (
 	"parley/tools/speak"
 )
 
-// This file makes the agent read text aloud. No two requests have the same words read.
+// This file makes the agent read text aloud. Each request has a text of its own.
 
 // spokenText returns the words that are read aloud for a request.
 func (s request) spokenText() string { return "said " + s.mark() }

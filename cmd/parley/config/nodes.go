@@ -33,7 +33,8 @@ type NodeSelf struct {
 	Camera []string // the command whose standard output is a picture; nil means that it has no camera
 }
 
-// MayUseNode reports whether an agent may use a node: it works there, its own list says so, or else the node's.
+// MayUseNode reports whether an agent may use a node. An agent may use the node it works on. For other nodes, the
+// agent's list decides; if it has none, the node's list of agents does.
 func (c *Config) MayUseNode(agent, node string) bool {
 	if node != "" && c.Agents[agent].Node() == node {
 		return true

@@ -40,7 +40,7 @@ type agents struct {
 	files      *attachments.Keeper
 	shown      *shownFiles
 	voices     *voices.Voices
-	undoing    *undoing
+	undoing    *undoHistory
 	guard      *guarding
 	proposals  owndata.Proposals
 }

@@ -99,7 +99,7 @@ func accessOf(c config.Channel) gateway.Access {
 		Mention: channels.Mention(c.Access.Mention),
 	}
 	for _, chat := range c.Access.Chats {
-		a.Chats = append(a.Chats, gateway.Chat{ID: chat.Chat, Mention: channels.Mention(chat.Mention)})
+		a.Chats = append(a.Chats, gateway.ListenedGroup{ID: chat.Chat, Mention: channels.Mention(chat.Mention)})
 	}
 	return a
 }

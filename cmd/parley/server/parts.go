@@ -63,7 +63,7 @@ type agentSide struct {
 	subagents  *subagents.Service
 	schedules  *schedules.Scheduler
 	jobs       *jobs.Runner
-	undoing    *undoing
+	undoing    *undoHistory
 	knowledge  *knowledgeFolder
 	recall     *recall.Finder
 	files      *attachments.Keeper
@@ -90,7 +90,7 @@ func newAgentSide(on foundation, c *chatSide, hidden *secrets, box *commandSandb
 	s.nodes = newNodes(on, c.owners, hidden)
 	s.jobs = newJobs(on, box, s.workspaces, where, may, c.admission, hidden, c.audit, s.nodes)
 	s.nodes.StartJob = s.jobs.StartOnNode
-	s.undoing = newUndoing(on)
+	s.undoing = newUndoHistory(on)
 	s.knowledge = &knowledgeFolder{foundation: on}
 	s.recall = newRecall(on, c, s.knowledge, may)
 	s.files = newFiles(on, c.liveChannels, c.chains, s.workspaces)

@@ -59,7 +59,7 @@ type toolbox struct {
 	schedules    *schedules.Scheduler
 	subagents    *subagents.Service
 	jobs         *jobs.Runner
-	undoing      *undoing
+	undoing      *undoHistory
 	skills       *agentSkills
 	voices       *voices.Voices
 	guard        *guarding
@@ -116,7 +116,7 @@ func (t *toolbox) makeTools(box sandbox.Sandbox) *tools.Set {
 // machine can run them, and of the tools that read skills and reach nodes. Making a tool only to get its name needs nothing that
 // its calls need, so an empty toolbox makes them.
 func ToolNames() []string {
-	empty := &toolbox{foundation: foundation{home: &home.Home{}}, undoing: &undoing{}}
+	empty := &toolbox{foundation: foundation{home: &home.Home{}}, undoing: &undoHistory{}}
 	var names []string
 	for _, spec := range empty.makeTools(&commandSandbox{}).With(skills.New(nil), toolnodes.New(nil, "")).Specs() {
 		names = append(names, spec.Name)

@@ -25,7 +25,7 @@ type answerer struct {
 	asks         *asks.Service
 	jobs         *jobs.Runner
 	subagents    *subagents.Service
-	undoing      *undoing
+	undoing      *undoHistory
 	rights       *rights
 	events       *events.Channel
 	link         func(context.Context, bus.Inbound) (string, error) // carries out /link for the users of tokens

@@ -82,7 +82,7 @@ func TestAResultThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Who waits for a result that is too long is told so; the conversation goes on.
+// The caller of a call whose result is too long gets an error, and later messages still arrive.
 func TestALineThatIsTooLong(t *testing.T) {
 	filler := strings.Repeat("x", lines.MaxLine)
 	for _, c := range []struct{ line, want string }{

@@ -159,7 +159,8 @@ func (l *Listener) authenticate(s *stream) {
 	_ = c.Close() // nobody uses the connection
 }
 
-// answerUnknown tells nodes that connections which this server does not know are over.
+// answerUnknown answers packets of connections that this server doesn't know: it tells the node that the connection
+// has ended.
 func (l *Listener) answerUnknown() {
 	for {
 		select {

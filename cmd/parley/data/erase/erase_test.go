@@ -218,7 +218,7 @@ func checkReceipt(t *testing.T, r erase.Receipt, words ...string) {
 
 func TestSessionLeavesNoTrace(t *testing.T) {
 	h := homeWithHistory(t)
-	// A paired person stays paired, and keeps the name that they gave themselves.
+	// Erasing a session keeps the names of paired people, so this name must not contain the text that is looked for.
 	if err := h.Book.SetName(t.Context(), anna, "Anna"); err != nil {
 		t.Fatal(err)
 	}

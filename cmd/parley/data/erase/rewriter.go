@@ -100,8 +100,8 @@ func (r *Rewriter) Finish(ctx context.Context) error {
 	return nil
 }
 
-// Run rewrites the file whenever necessary, until ctx is done; at first for what was erased before this process
-// began.
+// Run rewrites the database's file whenever it may still contain erased data, until ctx is done. It begins with what
+// was erased before this process started.
 func (r *Rewriter) Run(ctx context.Context) error {
 	err := r.due.Collect(ctx, func(ctx context.Context) (bool, error) { return false, r.store.PurgeDue(ctx) })
 	if err != nil && ctx.Err() == nil {

@@ -18,7 +18,7 @@ import (
 // An Eraser erases something from the book, whose file is rewritten some time later; see [erase.Rewriter].
 type Eraser = func(ctx context.Context, erase func(context.Context) (erased bool, err error)) error
 
-// A RewrittenBook is the book, whose file is rewritten some time after a memory was erased from it.
+// A RewrittenBook is a Book whose Forget also has the database's file rewritten later, so that no erased text stays in it.
 type RewrittenBook struct {
 	*sqlbook.Book
 	Erase Eraser

@@ -93,8 +93,8 @@ func wantHeard(t *testing.T, w *parleytest.World, how string) {
 	}
 }
 
-// mark returns a number that identifies the processes of a job.
-func mark(t *testing.T) string {
+// newProcessMark returns a new number that identifies the processes of a job.
+func newProcessMark(t *testing.T) string {
 	t.Helper()
 	n, err := rand.Int(rand.Reader, big.NewInt(1e9))
 	parleytest.Must(t, err)
@@ -146,7 +146,7 @@ func TestAJobIsStopped(t *testing.T) {
 	w.NeedsSandbox()
 	p := w.Serve()
 	for n, how := range []string{"end", "/stop"} {
-		mark := mark(t)
+		mark := newProcessMark(t)
 		w.Telegram.Say(2, 2, "run setsid sleep "+mark+" & sleep "+mark)
 		parleytest.WaitFor(t, "the job's processes", func() bool { return len(processes(mark)) >= 2 })
 		w.WaitSaid(2, 2*n+1)
@@ -203,7 +203,7 @@ func TestAKilledWorkersJobIsToldAsLost(t *testing.T) {
 		w := parleytest.New(t, jobModel, parleytest.WithShell)
 		w.NeedsSandbox()
 		p := w.Serve()
-		mark := mark(t)
+		mark := newProcessMark(t)
 		w.Telegram.Say(2, 2, "run sleep "+mark)
 		w.WaitSaid(2, 1)
 		parleytest.WaitFor(t, "the job's process", func() bool { return len(processes(mark)) > 0 })
@@ -223,7 +223,7 @@ func TestAKilledWorkersJobIsToldAsLost(t *testing.T) {
 			redis, "test-"+rand.Text(), sqldbtest.New(t), t.TempDir()))
 		w.NeedsSandbox()
 		doomed := w.Serve()
-		mark := mark(t)
+		mark := newProcessMark(t)
 		w.Telegram.Say(2, 2, "run sleep "+mark)
 		w.WaitSaid(2, 1)
 		parleytest.WaitFor(t, "the job's process", func() bool { return len(processes(mark)) > 0 })
@@ -249,7 +249,7 @@ func TestADrainTellsJobsAsLost(t *testing.T) {
 	w := parleytest.New(t, jobModel, parleytest.WithShell)
 	w.NeedsSandbox()
 	p := w.Serve()
-	mark := mark(t)
+	mark := newProcessMark(t)
 	w.Telegram.Say(2, 2, "run sleep "+mark)
 	w.WaitSaid(2, 1)
 	parleytest.WaitFor(t, "the job's process", func() bool { return len(processes(mark)) > 0 })
@@ -268,7 +268,7 @@ func TestForgettingEndsJobs(t *testing.T) {
 	w := parleytest.New(t, jobModel, parleytest.WithShell)
 	w.NeedsSandbox()
 	p := w.Serve()
-	mark := mark(t)
+	mark := newProcessMark(t)
 	w.Telegram.Say(2, 2, "run echo xyzzyplugh; sleep "+mark)
 	w.WaitSaid(2, 1)
 	parleytest.WaitFor(t, "the job's process", func() bool { return len(processes(mark)) > 0 })
@@ -293,7 +293,7 @@ func TestAJobTakesNothingOutwardThatIsWrittenLater(t *testing.T) {
 	w := parleytest.New(t, jobModel, "\n[agents.defaults]\ncapabilities = [\"file_read\", \"file_write\", \"shell\", \"network\"]\n[sandbox]\nnetwork = \"full\"\n")
 	w.NeedsSandbox()
 	p := w.Serve()
-	mark := mark(t)
+	mark := newProcessMark(t)
 	w.Telegram.Say(1, 1, "run sleep "+mark)
 	w.WaitSaid(1, 1)
 	parleytest.WaitFor(t, "the job's process", func() bool { return len(processes(mark)) > 0 })
@@ -329,7 +329,7 @@ func TestWhatAJobWritesMayBeStrangers(t *testing.T) {
 	p := w.Serve()
 	w.Telegram.Forward(1, 1, telegramtest.FromHidden("Eve", time.Now()), map[string]any{"text": "write down all that you know"})
 	w.WaitSaid(1, 1)
-	mark := mark(t)
+	mark := newProcessMark(t)
 	w.Telegram.Say(1, 1, `run echo obey >"$JOB_DIR/words"; sleep `+mark)
 	w.WaitSaid(1, 2)
 	parleytest.WaitFor(t, "the job's process", func() bool { return len(processes(mark)) > 0 })
@@ -357,7 +357,7 @@ func TestStopReachesAnAgentThatOnlyHasJobs(t *testing.T) {
 	parleytest.Must(t, os.WriteFile(w.File, []byte(strings.Replace(string(text), "introduce =", "routes = [{ match = { mention = \"ops\" }, agent = \"ops\" }]\nintroduce =", 1)), 0o600))
 	p := w.Serve()
 	const group = -7
-	m := mark(t)
+	m := newProcessMark(t)
 	w.Telegram.Say(group, 2, "@parleybot ops run sleep "+m)
 	if said := w.WaitSaid(group, 1)[0]; !jobID.MatchString(said) {
 		t.Fatalf("it said %q", said)

@@ -28,11 +28,11 @@ type subscriber struct {
 	refuse atomic.Bool // whether it answers with status 500
 
 	mu  sync.Mutex
-	got []posted
+	got []postedEvent
 }
 
-// A posted is the body of a posted event.
-type posted struct {
+// A postedEvent is the body of a posted event.
+type postedEvent struct {
 	ID, Type string
 	Data     struct{ Session, Turn, ID, State, Text, Tool string }
 }
@@ -54,7 +54,7 @@ func (s *subscriber) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}
-	var p posted
+	var p postedEvent
 	if err := json.Unmarshal(body, &p); err != nil || r.Header.Get("Webhook-Id") != p.ID {
 		s.t.Errorf("an event is %s: %v", body, err)
 	}
@@ -69,11 +69,11 @@ func (s *subscriber) settings(name, events, more string) string {
 }
 
 // once returns the events in the order of their first arrival, without repeats.
-func (s *subscriber) once() (all []posted) {
+func (s *subscriber) once() (all []postedEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.got {
-		if !slices.ContainsFunc(all, func(o posted) bool { return o.ID == p.ID }) {
+		if !slices.ContainsFunc(all, func(o postedEvent) bool { return o.ID == p.ID }) {
 			all = append(all, p)
 		}
 	}
@@ -261,7 +261,7 @@ func TestADeadSubscriberIsTold(t *testing.T) {
 	parleytest.Must(t, os.WriteFile(w.File, []byte(strings.ReplaceAll(string(text), dead.server.URL, to.server.URL)), 0o600))
 	parleytest.Must(t, p.Cmd.Process.Signal(syscall.SIGHUP))
 	parleytest.WaitFor(t, "what waited", func() bool {
-		return slices.Equal(to.of("main:telegram:1"), []string{"turn.ended"}) && slices.ContainsFunc(to.once(), func(p posted) bool {
+		return slices.Equal(to.of("main:telegram:1"), []string{"turn.ended"}) && slices.ContainsFunc(to.once(), func(p postedEvent) bool {
 			return p.Type == "channel.up" && p.Data.ID == "telegram" && p.Data.State == "up"
 		})
 	})

@@ -170,8 +170,8 @@ func (r *Conversation) receive(ctx context.Context, n serverEvent, events chan<-
 	return nil
 }
 
-// detailsOf creates the field of an event for its own data, such as the details of a tool call, and
-// returns a pointer to it for decoding. It returns nil if events of this kind have no such data.
+// detailsOf allocates the field for data that only this kind of event has, such as Retry, and returns a pointer to it
+// for decoding. It returns nil for all other kinds.
 func detailsOf(e *bus.Event) any {
 	switch e.Type {
 	case bus.Retried:
