@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/agent/nodes"
 	stored "parley/sessions/nodes"
 	"parley/tools"
 	toolnodes "parley/tools/nodes"
@@ -180,9 +181,11 @@ func TestACallIsCancelled(t *testing.T) {
 			t.Errorf("got %v", got.err)
 		}
 		waitUntil(t, "the node has ended it", func() bool { return d.countReceived(wire.Cancel) == 1 && d.unacknowledged() == 0 })
-		late, end := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer end()
-		wantCode(t, <-b.startCall(late, "pi", "exec_shell", toolCall(callKey(1))), tools.Timeout)
+		late, end := context.WithCancelCause(t.Context())
+		came = b.startCall(late, "pi", "exec_shell", toolCall(callKey(1)))
+		waitUntil(t, "it runs again", func() bool { calls, _ := d.ran(); return calls == 2 })
+		end(context.DeadlineExceeded)
+		wantCode(t, <-came, tools.Timeout)
 	})
 }
 
@@ -231,9 +234,11 @@ func TestANodeGoesAwayBeforeACallIsSent(t *testing.T) {
 		d := a.join("pi", tool("exec_shell", false))
 		must(t, link(t, a, "pi")) // the node seems to be here
 		came := b.startCall(t.Context(), "pi", "exec_shell", toolCall(callKey(0)))
-		ctx, end := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer end()
-		wantCode(t, <-b.startCall(ctx, "pi", "exec_shell", toolCall(callKey(1))), tools.NodeAway)
+		ctx, end := context.WithCancelCause(t.Context())
+		late := b.startCall(ctx, "pi", "exec_shell", toolCall(callKey(1)))
+		waitUntil(t, "the call is given", func() bool { return isGiven(b, callKey(1)) })
+		end(context.DeadlineExceeded)
+		wantCode(t, <-late, tools.NodeAway)
 		d.link(b)
 		wantOutcome(t, <-came, toolnodes.Done, `"done"`)
 		wantCode(t, <-b.startCall(t.Context(), "pi", "exec_shell", toolCall(callKey(1))), tools.NodeAway) // so the store has decided
@@ -241,6 +246,12 @@ func TestANodeGoesAwayBeforeACallIsSent(t *testing.T) {
 			t.Errorf("%d calls were run", calls)
 		}
 	})
+}
+
+// isGiven reports whether a call is in the store.
+func isGiven(p *process, key string) bool {
+	_, err := p.store.Nodes().Call(context.Background(), nodes.CallID(testSession, key))
+	return err == nil
 }
 
 // link records that a dead process has a node's link.
