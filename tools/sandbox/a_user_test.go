@@ -33,7 +33,7 @@ func TestAsAnOrdinaryUser(t *testing.T) {
 	for _, path := range []string{dir, tmp, filepath.Dir(program), program} {
 		must(t, os.Chmod(path, 0o755)) // regardless of the umask
 	}
-	cmd := exec.Command(program, "-test.v", "-test.timeout=8m")
+	cmd := exec.Command(program, "-test.v", "-test.timeout=30m")
 	cmd.Dir = tmp
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + tmp, "TMPDIR=" + tmp}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}

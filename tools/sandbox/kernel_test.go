@@ -405,7 +405,7 @@ func TestDeepFoldersAreRemoved(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(dir, "file"), []byte("kept"), 0o644))
 		deep := func(depth int, where string, more string) sandbox.Result {
 			t.Helper()
-			ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			r, err := b.Run(ctx, sandbox.Command{
 				Args:      []string{"sh", "-c", where + more, testProgram(t), testProgram(t), "attempt", "nest", strconv.Itoa(depth)},

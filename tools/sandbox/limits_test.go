@@ -101,12 +101,16 @@ func TestTakesNoMoreThanItMay(t *testing.T) {
 
 func TestOutputIsBounded(t *testing.T) {
 	eachMode(t, func(t *testing.T, b *sandbox.Box) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		r, err := b.Run(ctx, sandbox.Command{Args: []string{"sh", "-c", "echo first; yes ä; echo last"}, Workspace: t.TempDir()})
+		var r sandbox.Result
+		var err error
+		for timeout := time.Second; timeout < time.Minute && len(r.Stdout) < sandbox.MaxOutput; timeout *= 4 { // a busy machine takes longer
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
+			r, err = b.Run(ctx, sandbox.Command{Args: []string{"sh", "-c", "echo first; yes ä; echo last"}, Workspace: t.TempDir()})
+			cancel()
+		}
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 		if err != nil || r.Killed != sandbox.Timeout || r.ExitCode != -1 {
@@ -146,7 +150,7 @@ func TestNothingOutlivesACommand(t *testing.T) {
 			sleep 99 & echo hi`, mark); r.Stdout != "hi\n" || r.ExitCode != 0 || r.Killed != "" {
 			t.Errorf("it gave %+v", r)
 		}
-		if d := time.Since(began); d > 15*time.Second {
+		if d := time.Since(began); d > time.Minute {
 			t.Errorf("it waited %v for what was in the background", d)
 		}
 		none("after its end")
@@ -293,7 +297,7 @@ func TestHostsThatAreAllowed(t *testing.T) {
 	}
 	open1, closed := server("open"), server("closed")
 	b := openBox(t, sandbox.Bubblewrap, func(c *sandbox.Config) { c.Network.Hosts = []string{open1} })
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	run := func(network bool) sandbox.Result {
 		t.Helper()

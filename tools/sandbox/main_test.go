@@ -287,7 +287,7 @@ func testProgram(t *testing.T) string {
 // runShell runs a line of shell for a session, for at most 20 seconds.
 func runShell(t *testing.T, b *sandbox.Box, workspace, line string, args ...string) sandbox.Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	r, err := b.Run(ctx, sandbox.Command{
 		Args: append([]string{"sh", "-c", line, "sh"}, args...), Workspace: workspace, Network: b.Mode() == sandbox.None,
@@ -328,7 +328,7 @@ func processesWith(text string) (pids []int) {
 // waitFor waits until a condition holds.
 func waitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for until := time.Now().Add(20 * time.Second); !holds(); <-time.After(5 * time.Millisecond) {
+	for until := time.Now().Add(2 * time.Minute); !holds(); <-time.After(5 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatalf("waited too long for %s", what)
 		}

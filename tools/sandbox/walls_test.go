@@ -92,7 +92,7 @@ func TestWorksInItsWorkspace(t *testing.T) {
 		if info.Mode().Perm() != 0o600 || info.ModTime().Year() != 2001 {
 			t.Errorf("its file has mode %v and time %v", info.Mode(), info.ModTime())
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		var seen strings.Builder
 		r, err = b.Run(ctx, sandbox.Command{
@@ -145,7 +145,7 @@ func TestRunsItsOwnProgram(t *testing.T) {
 		c.Network = sandbox.Network{}
 	}
 	eachModeWith(t, change, func(t *testing.T, b *sandbox.Box) {
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		much := strings.Repeat("0123456789abcde\n", 1<<16)
 		r, err := b.Run(ctx, sandbox.Command{OwnProgram: true, Args: []string{"attempt", "own"}, Stdin: strings.NewReader(much), MaxOutput: 4 << 20})
