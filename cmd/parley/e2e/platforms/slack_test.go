@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/agent/agenttest"
 	"parley/channels/slack/slacktest"
@@ -28,8 +29,13 @@ func TestTeamSlack(t *testing.T) {
 		sl.Say(fmt.Sprintf("D%03d", n), fmt.Sprintf("U%03d", n), fmt.Sprint("hello ", n))
 	}
 	for n := range 200 {
-		if got := parleytest.SlackSaid(t, sl, fmt.Sprintf("D%03d", n), 1)[0].Text; !strings.Contains(got, fmt.Sprint("hello ", n)) {
-			t.Errorf("member %d got %q", n, got)
+		channel, hello := fmt.Sprintf("D%03d", n), fmt.Sprint("hello ", n)
+		said := func() string { return parleytest.SlackSaid(t, sl, channel, 1)[0].Text }
+		for deadline := time.Now().Add(parleytest.Patience); !strings.Contains(said(), hello); { // at first it may be a draft
+			if time.Now().After(deadline) {
+				t.Fatalf("member %d got %+v", n, sl.Sent(channel))
+			}
+			<-time.After(5 * time.Millisecond)
 		}
 	}
 	// In a channel, the first message has to mention the bot; later messages in the thread need not.
