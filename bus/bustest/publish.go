@@ -306,7 +306,12 @@ func testInvalid(r *rig) {
 		r.wantError(name, r.Publish(r.Context(), inbound, m), bus.ErrInvalid)
 	}
 	largest := bus.Message{ID: long[1:], Key: long[1:], Body: make([]byte, bus.MaxBody)}
-	r.noError("largest", r.Publish(r.Context(), inbound, largest))
+	err := r.Publish(r.Context(), inbound, largest)
+	// On a busy machine, a call may end before the server has taken so much. To publish it again does no harm.
+	for deadline := time.Now().Add(patience); err != nil && !errors.Is(err, bus.ErrInvalid) && time.Now().Before(deadline); {
+		err = r.Publish(r.Context(), inbound, largest)
+	}
+	r.noError("largest", err)
 	r.reopen()
 	got, err := r.claimKey(largest.Key).Mail(r.Context(), 0)
 	r.noError("mail", err)
