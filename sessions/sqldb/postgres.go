@@ -50,7 +50,9 @@ type postgresBackend struct {
 	lostReporter atomic.Pointer[func(writes int, err error)] // see OnLost; nil if nobody wants to know
 }
 
-func openPostgres(ctx context.Context, url string, components ...Schema) (*DB, error) {
+// OpenURL opens the PostgreSQL database that a URL names, for at least one component, and brings their tables to the newest
+// versions. If there are several, they share its connections, and each gets the database from Lend.
+func OpenURL(ctx context.Context, url string, components ...Schema) (*DB, error) {
 	cfg, conns, err := parseURL(url)
 	if err != nil {
 		return nil, fmt.Errorf("database URL: %w", err)

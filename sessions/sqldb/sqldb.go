@@ -94,15 +94,9 @@ func Open(ctx context.Context, path string, migrations []string) (*DB, error) {
 // same time: one migrates, the others wait.
 func OpenAt(ctx context.Context, place string, s Schema) (*DB, error) {
 	if IsURL(place) {
-		return openPostgres(ctx, place, s)
+		return OpenURL(ctx, place, s)
 	}
 	return Open(ctx, place, s.SQLite)
-}
-
-// OpenURL opens the PostgreSQL database that a URL names, for several components that share its connections, and brings
-// their tables to the newest versions. Each component gets it from Lend.
-func OpenURL(ctx context.Context, url string, components ...Schema) (*DB, error) {
-	return openPostgres(ctx, url, components...)
 }
 
 // OpenFile opens or creates the SQLite file at path, readable by its owner alone, for several
