@@ -195,7 +195,7 @@ func (r *rig) await(what string, cond func() bool) {
 	Await(r, what, cond)
 }
 
-// Await waits until cond returns true, and fails the test if it has not within half a minute.
+// Await waits until cond returns true, and fails the test if that takes longer than patience.
 func Await(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	deadline := time.After(patience)
