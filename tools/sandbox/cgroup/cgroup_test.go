@@ -43,7 +43,7 @@ func gone(folders []string) bool {
 
 func waitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for until := time.Now().Add(2 * time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
+	for until := time.Now().Add(2 * time.Minute); !holds(); <-time.After(5 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatalf("waited too long for %s", what)
 		}
