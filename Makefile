@@ -9,8 +9,8 @@ PKG       ?= ./...
 # that uses sync.Map: the linker keeps one copy of it for the whole program, and one that does
 # not tell of its locks lets races be seen where there are none. Traces of calls need no DWARF, and linking is faster without.
 RACE      ?= -race -ldflags=-w -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false -gcflags=modernc.org/memory=-race=false
-# Most tests wait for something now and then: one package more than there are processors run side by side. With more,
-# nothing ends sooner, and tests wait longer for each other.
+# Most tests wait for something now and then, so one package more than there are processors run side by side. Twice as many
+# as processors left none idle, and tests timed out.
 PACKAGES  ?= $(shell expr 1 + "$$(getconf _NPROCESSORS_ONLN)")
 # The packages whose tests take longest begin first, so that none is left alone at the end.
 LONGEST   ?= $(if $(filter ./...,$(PKG)),./cmd/parley/e2e/... ./tools/sandbox ./agent/worker)

@@ -398,8 +398,8 @@ func (p *Reservations) ReservationChange(name string, next Call, b Bounds) (c bi
 }
 
 // RenewalChange returns the change that adjusts the reservation to what the next call is likely to use, as Take
-// would. It is empty unless the reservation was made today and covers exactly what
-// the call needs: tokens, money, or both.
+// would. It is empty unless the reservation was made today and covers exactly what the call needs: tokens, money, or
+// both.
 func (p *Reservations) RenewalChange(next Call, b Bounds) (c bill.Change) {
 	next = p.limitedPart(next, b)
 	if !p.coversKinds(next, time.Now()) {

@@ -31,9 +31,9 @@ const (
 	edgeBytes = 512
 	// maxBatch limits the number of messages in one line.
 	maxBatch = 1000
-	// Between two results, a child may send maxUnsolicited messages and maxUnsolicitedBytes, plus an
+	// Between two results, a child may send maxUnsolicitedMessages messages and maxUnsolicitedBytes, plus an
 	// allowance for each second. Without a limit, a flood would keep a processor busy forever.
-	maxUnsolicited               = 20_000
+	maxUnsolicitedMessages       = 20_000
 	maxUnsolicitedBytes          = 128 << 20
 	maxUnsolicitedPerSecond      = 200
 	maxUnsolicitedBytesPerSecond = 1 << 20
@@ -167,7 +167,7 @@ func (f *flood) add(size int, now time.Time) bool {
 	}
 	f.lines, f.bytes = f.lines+1, f.bytes+size
 	passed := now.Sub(f.since).Seconds()
-	return f.lines > maxUnsolicited+int(passed*maxUnsolicitedPerSecond) || f.bytes > maxUnsolicitedBytes+int(passed*maxUnsolicitedBytesPerSecond)
+	return f.lines > maxUnsolicitedMessages+int(passed*maxUnsolicitedPerSecond) || f.bytes > maxUnsolicitedBytes+int(passed*maxUnsolicitedBytesPerSecond)
 }
 
 // unreadableError returns an error message in place of a result that cannot be read, for example
